@@ -69,7 +69,7 @@ func (r *round) audit(ctx context.Context) string {
 	o.Final = final
 	for _, f := range r.result.Faults {
 		if f.Injected > 0 {
-			o.Faults = append(o.Faults, struckAt(f, r.result.Headline())-r.clock.shift)
+			o.Faults = append(o.Faults, r.effectiveIn(f))
 		}
 	}
 	for _, s := range a.members(ctx) {
@@ -103,13 +103,36 @@ func (r *round) audit(ctx context.Context) string {
 	return strings.Join(a.broken, "; ")
 }
 
-// struckAt returns when a fault struck, for the age of the writes that it lost. The injector began at Injected and was
-// done by Done; writes that were acknowledged in between were acknowledged before the fault struck.
-func struckAt(f record.DrillFault, all *record.DrillEffect) int64 {
-	if all == nil || all.OutageFrom < f.Injected {
-		return f.Injected
+// reaction is how far the mark of a person may be from the moment of the fault.
+const reaction = int64(time.Second)
+
+// effectiveIn returns when a fault took effect, in times of operations, for the age of the writes that it lost.
+func (r *round) effectiveIn(f record.DrillFault) ledger.Fault {
+	e := tookEffect(f, r.result.Headline(), r.drill.spec.External)
+	unsure := r.operations.clockUncertainty
+	e.Earliest, e.At, e.Latest = e.Earliest-r.clock.shift-unsure, e.At-r.clock.shift, e.Latest-r.clock.shift+unsure
+	if placed := r.operations.books.placed; placed != nil {
+		for _, name := range f.Shards {
+			if at := slices.Index(placed.Shards, name); at >= 0 {
+				e.Shards = append(e.Shards, at)
+			}
+		}
 	}
-	return min(all.OutageFrom, f.Done)
+	return e
+}
+
+// tookEffect returns when a fault took effect. The injector began at Injected and was done by Done, and a witness may
+// have seen the effect later than that. In between, the moment is that of the last success, if operations stopped then.
+// A planned event has effects until it ends. The mark of an external fault is as exact as a person is.
+func tookEffect(f record.DrillFault, all *record.DrillEffect, external bool) ledger.Fault {
+	e := ledger.Fault{Earliest: f.Injected, At: f.Injected, Latest: max(f.Injected, f.Done, f.Seen)}
+	if external {
+		e.Earliest, e.Latest = e.Earliest-reaction, e.Latest+reaction
+	}
+	if all != nil && all.OutageFrom >= f.Injected {
+		e.At = min(all.OutageFrom, e.Latest)
+	}
+	return e
 }
 
 // members opens each member that can be read directly.

@@ -2,11 +2,14 @@ package drill
 
 import (
 	"context"
+	"reflect"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/plimsoll-bench/plimsoll/drill/ledger"
+	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/store/null"
 )
 
@@ -52,5 +55,33 @@ func TestFinalReadIsOfNow(t *testing.T) {
 	finds.Store(true)
 	if n, err := seeds.found(t.Context(), s); err != nil || n != len(seeds.ids) {
 		t.Errorf("%d of %d seed documents are there (%v)", n, len(seeds.ids), err)
+	}
+}
+
+// The moment at which a fault took effect has limits: those of the injection, of a witness, of the reaction of a
+// person.
+func TestTookEffect(t *testing.T) {
+	const second = int64(time.Second)
+	stopped := &record.DrillEffect{OutageFrom: 12 * second}
+	for name, c := range map[string]struct {
+		f        record.DrillFault
+		all      *record.DrillEffect
+		external bool
+		want     ledger.Fault
+	}{
+		"confirmed": {record.DrillFault{Injected: 10 * second, Done: 11 * second}, nil, false,
+			ledger.Fault{Earliest: 10 * second, At: 10 * second, Latest: 11 * second}},
+		"operations stopped": {record.DrillFault{Injected: 10 * second, Done: 13 * second}, stopped, false,
+			ledger.Fault{Earliest: 10 * second, At: 12 * second, Latest: 13 * second}},
+		"operations went on": {record.DrillFault{Injected: 10 * second, Done: 11 * second}, stopped, false,
+			ledger.Fault{Earliest: 10 * second, At: 11 * second, Latest: 11 * second}},
+		"a witness saw it later": {record.DrillFault{Injected: 10 * second, Done: 11 * second, Seen: 15 * second}, stopped, false,
+			ledger.Fault{Earliest: 10 * second, At: 12 * second, Latest: 15 * second}},
+		"marked by hand": {record.DrillFault{Injected: 10 * second, Done: 10 * second}, nil, true,
+			ledger.Fault{Earliest: 9 * second, At: 10 * second, Latest: 11 * second}},
+	} {
+		if got := tookEffect(c.f, c.all, c.external); !reflect.DeepEqual(got, c.want) {
+			t.Errorf("%s: %+v, want %+v", name, got, c.want)
+		}
 	}
 }

@@ -102,21 +102,21 @@ type handedOver struct {
 	Courses []wireCourse // by class and shard
 }
 
-// wireCourse is a course as it travels: eight numbers for each slice.
+// wireCourse is a course as it travels: nine numbers for each slice.
 type wireCourse struct {
 	Class  string
 	Writes bool
 	Shard  int
-	Slices [][8]int64
+	Slices [][9]int64
 }
 
 // wire is a slice as it travels.
-func (s slice) wire() [8]int64 {
+func (s slice) wire() [9]int64 {
 	hung := int64(0)
 	if s.hung {
 		hung = 1
 	}
-	return [8]int64{s.number, s.ok, s.okFirst, s.okLast, s.failed, s.failFirst, s.failLast, hung}
+	return [9]int64{s.number, s.ok, s.okFirst, s.okLast, s.failed, s.failFirst, s.failLast, hung, s.checked}
 }
 
 // keepBooks makes a client keep its books.
@@ -173,6 +173,8 @@ type operations struct {
 	byClass   []course   // the first is that of all classes
 	perClient [][]course // by class and shard, of a lost client until its last hand-over; nil with one client
 	unknown   []record.UnknownWrites
+	// clockUncertainty is how far the clock of a client may be from that of this process, in nanoseconds.
+	clockUncertainty int64
 }
 
 // received is what a client handed over until now.
@@ -252,6 +254,9 @@ func (o *operations) gather(result *record.Run, shift int64) {
 		}
 		return
 	}
+	for _, c := range result.Clients {
+		o.clockUncertainty = max(o.clockUncertainty, c.ClockUncertainty)
+	}
 	o.perClient = make([][]course, len(o.handed))
 	for i := range o.handed {
 		r := &o.handed[i]
@@ -323,7 +328,8 @@ func (o *operations) unknownTexts() (list []string) {
 // First and last ends stay exact. The other operations of a slice may move to the next one.
 func (w wireCourse) move(late int64, to map[int64]*slice) {
 	for _, n := range w.Slices {
-		s := slice{ok: n[1], okFirst: n[2], okLast: n[3], failed: n[4], failFirst: n[5], failLast: n[6], hung: n[7] != 0}
+		s := slice{ok: n[1], okFirst: n[2], okLast: n[3], failed: n[4], failFirst: n[5], failLast: n[6], hung: n[7] != 0,
+			checked: n[8]}
 		if s.ok > 0 {
 			s.okFirst, s.okLast = s.okFirst+late, s.okLast+late
 		}

@@ -103,13 +103,14 @@ func (o *operations) effectsOf(out *record.DrillRound, shift int64, client int, 
 	}
 }
 
-// acknowledgedBefore counts the writes that were acknowledged in the second before the first fault, -1 without one.
+// acknowledgedBefore counts the operations with checked writes that were acknowledged in the second before the first
+// fault, -1 without one.
 func (o *operations) acknowledgedBefore(faults []record.DrillFault, shift int64) int64 {
 	if !anyInjected(faults) || o.byClass == nil {
 		return -1
 	}
 	at := faults[0].Injected - shift
-	return count(ofKind(o.byClass, true), at-int64(time.Second), at)
+	return checkedBefore(o.byClass, at)
 }
 
 // markStruck marks the shards that a fault struck: in a lab, those with a data-bearing member on the target. Of a
@@ -130,8 +131,19 @@ func (o *operations) markStruck(out *record.DrillRound, shift int64) {
 			first = out.Faults[0].Injected
 		}
 		at := first - shift
-		s.AcknowledgedBefore = count(ofKind(onShard(o.parts, i), true), at-int64(time.Second), at)
+		s.AcknowledgedBefore = checkedBefore(onShard(o.parts, i), at)
 	}
+}
+
+// checkedBefore counts the operations with checked writes that succeeded in the second before a moment. A batch or a
+// transaction counts once, because all its writes are acknowledged at the same time.
+func checkedBefore(list []course, at int64) (n int64) {
+	for _, s := range ofKind(list, true).slices {
+		if s.checked > 0 && s.okFirst >= at-int64(time.Second) && s.okFirst < at {
+			n += s.checked
+		}
+	}
+	return n
 }
 
 // effectOf computes what a fault meant for one class, from the times at which its operations ended.

@@ -29,6 +29,11 @@ type mixed struct{ workload.Workload }
 
 func (mixed) Classes() []workload.Class { return []workload.Class{{Name: "insert"}, {Name: "read"}} }
 
+// confirms is a ledger that checks all writes, or none.
+type confirms bool
+
+func (c confirms) Confirmed() bool { return bool(c) }
+
 func document(t *testing.T, id int) []byte {
 	t.Helper()
 	b, err := bson.Marshal(bson.D{{Key: "_id", Value: int64(id)}})
@@ -45,7 +50,7 @@ func clusterRound(t *testing.T, unspread bool) (*record.DrillRound, *operations)
 	m := halves(t)
 	w := newWatcher(mixed{})
 	w.place = m
-	s := &watched{of: w, open: make([]slice, 2), writes: make([]bool, 2)}
+	s := &watched{of: w, open: make([]slice, 2), writes: make([]bool, 2), writer: confirms(true)}
 	do := func(class, id int, at, out time.Duration) {
 		op := &workload.Op{Class: class, Requests: []workload.Request{{Verb: workload.Insert, Collection: "c",
 			Docs: [][]byte{document(t, id)}}}}
@@ -120,7 +125,7 @@ func TestOutageOfAShard(t *testing.T) {
 func TestShardWithoutWrites(t *testing.T) {
 	out, o := clusterRound(t, true)
 	if v, why := judge(evidence{round: out, acknowledged: 200, sharded: true, collection: "plimsoll.plimsoll_ledger"}); v != record.Unknown ||
-		!strings.Contains(why[0], "shard2, the struck shard, acknowledged only 0 writes") || !strings.Contains(why[0], "sh.shardCollection") {
+		!strings.Contains(why[0], "shard2, the struck shard, acknowledged only 0 checked writes") || !strings.Contains(why[0], "sh.shardCollection") {
 		t.Errorf("it is %s because of %q", v, why)
 	}
 	out.Faults[0].Fault, out.Faults[0].Shards = externalFault, nil
@@ -196,6 +201,26 @@ func TestShardOfAnOperation(t *testing.T) {
 	} {
 		if got := shardOf(m, &workload.Op{Requests: c.requests}); got != c.want {
 			t.Errorf("%+v goes to shard %d, want %d", c.requests, got, c.want)
+		}
+	}
+}
+
+// Operations whose writes the ledger cannot check do not count before the fault, and neither do failed ones.
+func TestOnlyCheckedWritesCountBeforeTheFault(t *testing.T) {
+	w := newWatcher(mixed{})
+	for checked, want := range map[confirms]int64{true: 67, false: 0} {
+		s := &watched{of: w, open: make([]slice, 2), writes: make([]bool, 2), writer: checked}
+		w.cells, w.streams = nil, []*watched{s}
+		for i := range 2000 {
+			is := store.OK
+			if i%3 > 0 {
+				is = store.NotFound
+			}
+			s.Settle(&workload.Op{Requests: []workload.Request{{Verb: workload.Insert}}},
+				&load.Settlement{Outcome: is, Ended: int64(i) * int64(5*time.Millisecond)})
+		}
+		if n := checkedBefore(byClass(w.courses(true)), int64(8*time.Second)); n != want {
+			t.Errorf("%d operations count where writes are checked: %t, want %d", n, checked, want)
 		}
 	}
 }

@@ -24,7 +24,8 @@ const confidence = 0.95
 // evidence is what a round is judged from.
 type evidence struct {
 	round *record.DrillRound
-	// acknowledged is the number of writes in the second before the first fault; -1 without a fault.
+	// acknowledged is the number of operations with checked writes in the second before the first fault; -1 without a
+	// fault.
 	acknowledged int64
 	// unchanged are the sets in which another member had to become primary, and none did.
 	unchanged []string
@@ -46,21 +47,35 @@ func judge(e evidence) (verdict record.DrillVerdict, reasons []string) {
 	case len(open) > 0:
 		return record.Unknown, open
 	}
-	l := e.round.Ledger
-	lost := l.LostWrites()
+	return record.Holds, []string{held(e.round.Ledger)}
+}
+
+// held says what a round shows that holds.
+func held(l *record.LedgerResult) (text string) {
 	switch {
 	case l.Acknowledged == 0:
-		return record.Holds, []string{fmt.Sprintf("no write was acknowledged (w:0), so none had to survive. %s of %s are present at the end",
-			figure.Count(l.Inserts[record.WriteRecovered]+l.Updates[record.WriteRecovered]),
-			figure.Plural(int(l.Attempted), "write"))}
-	case lost > 0:
-		text := fmt.Sprintf("%s of %s acknowledged writes were lost, which is allowed here", figure.Count(lost), figure.Count(l.Acknowledged))
+		text = fmt.Sprintf("no write was acknowledged (w:0), so none had to survive. %s of %s are present at the end",
+			figure.Count(l.Inserts[record.WriteRecovered]+l.Updates[record.WriteRecovered]), figure.Plural(int(l.Attempted), "write"))
+	case l.LostWrites() > 0:
+		text = fmt.Sprintf("%s of %s were lost, which is allowed here", l.LostText(), figure.Count(l.Acknowledged))
 		if l.LossWindow > 0 {
 			text += fmt.Sprintf(". The oldest was acknowledged %s before the fault took effect", durationText(l.LossWindow))
 		}
-		return record.Holds, []string{text}
+		if l.LostAfter > 0 {
+			text += fmt.Sprintf(". %s of them were acknowledged after it, the last one %s after it", figure.Count(l.LostAfter),
+				durationText(l.LossAfter))
+		}
+	case l.Hidden > 0:
+		text = fmt.Sprintf("no loss was found among %s acknowledged writes. Up to %s may be lost without a trace, because as many "+
+			"updates without a definite answer may have been applied in their place", figure.Count(l.Acknowledged),
+			figure.Count(l.Hidden))
+	default:
+		text = figure.Count(l.Acknowledged) + " acknowledged writes are all present at the end"
 	}
-	return record.Holds, []string{figure.Count(l.Acknowledged) + " acknowledged writes are all present at the end"}
+	if of := l.CoverageText(); of != "" {
+		text += ". However, " + of
+	}
+	return text
 }
 
 // list collects sentences.
@@ -72,18 +87,18 @@ func (l *list) add(format string, a ...any) { *l = append(*l, fmt.Sprintf(format
 func violations(r *record.DrillRound) []string {
 	var wrong list
 	if l := r.Ledger; l != nil {
-		lost := figure.Plural(int(l.LostWrites()), "acknowledged write") + " lost"
+		lost := l.LostText() + " lost"
 		switch {
 		case l.LostWrites() == 0:
 		case r.Expect.Loss == spec.LossNone || r.Expect.Loss == "":
 			wrong.add("%s, although none may be lost. %s", lost, sentence(r.Promise))
-		case r.Expect.Loss == spec.LossWindow && l.LossWindow > int64(r.Expect.LossWindow):
-			wrong.add("%s. The oldest was acknowledged %s before the fault took effect, more than the allowed %s",
-				lost, durationText(l.LossWindow), r.Expect.LossWindow)
+		case r.Expect.Loss == spec.LossWindow:
+			wrong = append(wrong, outsideWindow(l, r.Expect.LossWindow, lost)...)
 		}
 		for _, c := range []struct{ class, text string }{
 			{record.WriteCorrupt, "present with other content than was written"},
 			{record.WriteDuplicated, "applied more than once"},
+			{record.WriteTorn, "of a transaction that was applied in part"},
 			{record.WritePhantom, "present although the client was told that they were not applied"},
 			{record.WriteUnexpected, "present although no client wrote them"},
 			{record.WriteDiverged, "different between members after replication had caught up"},
@@ -110,6 +125,19 @@ func violations(r *record.DrillRound) []string {
 	}
 	late, _ := limits(r)
 	return append(wrong, late...)
+}
+
+// outsideWindow returns how the lost writes of a round violate the allowed window.
+func outsideWindow(l *record.LedgerResult, allowed spec.Duration, lost string) (wrong list) {
+	if l.LostAfter > 0 {
+		wrong.add("%s. %s of them were acknowledged after the fault had taken effect, the last one %s after it. No window allows that",
+			lost, figure.Count(l.LostAfter), durationText(l.LossAfter))
+	}
+	if l.LossLeast > int64(allowed) {
+		wrong.add("%s. The oldest was acknowledged %s before the fault took effect, more than the allowed %s",
+			lost, durationText(l.LossLeast), allowed)
+	}
+	return wrong
 }
 
 // limits holds a round against the outage, recovery and errors that were allowed. A load that ended within the allowed
@@ -214,20 +242,35 @@ func unknowns(e evidence) []string {
 	open = append(open, shardUnknowns(e)...)
 	if e.acknowledged >= 0 && e.acknowledged < fewestWrites {
 		open.add("only %s acknowledged in the second before the fault. At least %d are needed to notice a loss. "+
-			"Increase the rate (--rate)", figure.Plural(int(e.acknowledged), "write"), fewestWrites)
+			"Increase the rate (--rate)", figure.Plural(int(e.acknowledged), "checked write"), fewestWrites)
+		if r.Ledger != nil && r.Ledger.CoverageText() != "" {
+			open.add("%s", r.Ledger.CoverageText())
+		}
 	}
 	if why := unread(r.Ledger); why != "" {
 		open.add("%s", why)
 	} else if lost := r.Ledger.LostWrites(); r.Ledger.Acknowledged == 0 && r.Expect.Loss != spec.LossAny {
 		open.add("no write was acknowledged, so none could be lost")
 	} else if lost > 0 && r.Expect.Loss == spec.LossUnknown {
-		open.add("%s lost, but it is not known whether that is allowed. %s", figure.Plural(int(lost), "acknowledged write"),
-			sentence(r.Promise))
-	} else if lost > 0 && r.Expect.Loss == spec.LossWindow && r.Ledger.LossWindow < 0 {
-		open.add("%s lost, but when they were acknowledged is not known", figure.Plural(int(lost), "acknowledged write"))
+		open.add("%s lost, but it is not known whether that is allowed. %s", r.Ledger.LostText(), sentence(r.Promise))
+	} else if lost > 0 && r.Expect.Loss == spec.LossWindow {
+		open = append(open, unsureWindow(r.Ledger, r.Expect.LossWindow)...)
 	}
 	_, late := limits(r)
 	return append(open, late...)
+}
+
+// unsureWindow says why it is not known whether the lost writes are within the allowed window.
+func unsureWindow(l *record.LedgerResult, allowed spec.Duration) (open list) {
+	if l.LostUntimed > 0 {
+		open.add("%s lost, but when they were acknowledged is not known", figure.Plural(int(l.LostUntimed), "acknowledged write"))
+	}
+	if l.LossMost > int64(allowed) && l.LossLeast <= int64(allowed) {
+		open.add("%s lost. The oldest was acknowledged between %s and %s before the fault took effect, and %s are allowed. The "+
+			"moment when the fault took effect is not known more exactly", l.LostText(), durationText(l.LossLeast),
+			durationText(l.LossMost), allowed)
+	}
+	return open
 }
 
 // shardUnknowns returns the reasons why a round shows nothing about a shard that was struck.
@@ -254,7 +297,7 @@ func shardUnknowns(e evidence) []string {
 	for _, s := range r.Shards {
 		if s.Struck && s.AcknowledgedBefore < fewestWrites {
 			open.add("%s, %s, acknowledged only %s in the second before the fault. At least %d are needed to notice a loss. %s",
-				s.Name, which, figure.Plural(int(s.AcknowledgedBefore), "write"), fewestWrites, hint)
+				s.Name, which, figure.Plural(int(s.AcknowledgedBefore), "checked write"), fewestWrites, hint)
 		}
 	}
 	return open

@@ -97,9 +97,20 @@ func TestVerdict(t *testing.T) {
 		}, record.Holds, "500 ms"},
 		"lost before the window": {func(e *evidence) {
 			lose(record.WriteLost)(e)
-			e.round.Expect.Loss, e.round.Expect.LossWindow, e.round.Ledger.LossWindow = spec.LossWindow,
+			e.round.Expect.Loss, e.round.Expect.LossWindow, e.round.Ledger.LossLeast = spec.LossWindow,
 				spec.Duration(time.Second), 2e9
 		}, record.Violated, "2.00 s before"},
+		"lost in a split brain": {func(e *evidence) {
+			lose(record.WriteLost)(e)
+			e.round.Expect.Loss, e.round.Expect.LossWindow = spec.LossWindow, spec.Duration(time.Hour)
+			e.round.Ledger.LostAfter, e.round.Ledger.LossAfter, e.round.Ledger.LossWindow = 2, 9e9, 0
+		}, record.Violated, "2 of them were acknowledged after the fault had taken effect, the last one 9.00 s after it"},
+		"at least": {func(e *evidence) { lose(record.WriteLost)(e); e.round.Ledger.LostAtLeast = true }, record.Violated,
+			"at least 3 acknowledged writes lost"},
+		"torn, and losses are allowed": {func(e *evidence) {
+			lose(record.WriteTorn)(e)
+			e.round.Expect.Loss = spec.LossAny
+		}, record.Violated, "of a transaction that was applied in part"},
 	})
 }
 
@@ -142,7 +153,23 @@ func TestVerdictThatSaysNoMoreThanWasSeen(t *testing.T) {
 		"lost, nobody knows when": {func(e *evidence) {
 			e.round.Ledger.Inserts[record.WriteLost] = 3
 			e.round.Expect.Loss, e.round.Expect.LossWindow = spec.LossWindow, spec.Duration(time.Second)
-		}, record.Unknown, "when they were acknowledged is not known"},
+			e.round.Ledger.LostUntimed = 1
+		}, record.Unknown, "1 acknowledged write lost, but when they were acknowledged is not known"},
+		"lost, nobody knows the moment of the fault": {func(e *evidence) {
+			e.round.Ledger.Inserts[record.WriteLost] = 3
+			e.round.Expect.Loss, e.round.Expect.LossWindow = spec.LossWindow, spec.Duration(time.Second)
+			e.round.Ledger.LossWindow, e.round.Ledger.LossLeast, e.round.Ledger.LossMost = 9e8, 8e8, 2e9
+		}, record.Unknown, "between 800 ms and 2.00 s before the fault took effect"},
+		"few checked writes": {func(e *evidence) {
+			e.acknowledged = 3
+			e.round.Ledger.Attempted, e.round.Ledger.Acknowledged = 28, 28
+			e.round.Ledger.Unchecked = map[string]int64{"upserts": 2000, "removals": 972}
+		}, record.Unknown, "only 28 of 3,000 writes were checked (0.933 %), without 2,000 upserts, 972 removals"},
+		"half of the writes checked": {func(e *evidence) {
+			e.round.Ledger.Attempted, e.round.Ledger.Unchecked = 1000, map[string]int64{"upserts": 1000}
+		}, record.Holds, "However, only 1,000 of 2,000 writes were checked (50.0 %), without 1,000 upserts"},
+		"losses that may be hidden": {func(e *evidence) { e.round.Ledger.Hidden, e.round.Ledger.LostAtLeast = 4, true },
+			record.Holds, "Up to 4 may be lost without a trace"},
 	})
 }
 

@@ -19,7 +19,8 @@ type slice struct {
 	ok, failed          int64
 	okFirst, okLast     int64
 	failFirst, failLast int64
-	hung                bool // the first failure was a reply that did not come within the timeout
+	hung                bool  // the first failure was a reply that did not come within the timeout
+	checked             int64 // successes with a write that the ledger checks
 }
 
 func (s *slice) add(o slice) {
@@ -37,6 +38,7 @@ func (s *slice) add(o slice) {
 	}
 	s.ok += o.ok
 	s.failed += o.failed
+	s.checked += o.checked
 }
 
 // course is the results of one class of operations over time. Its slices are in order and none is empty. A watcher's
@@ -80,6 +82,7 @@ func (w *watcher) Stream(worker, workers int) workload.Stream {
 	stream := &watched{Stream: s, Passing: workload.Pass(s), of: w,
 		open: make([]slice, len(w.writes)), writes: make([]bool, len(w.writes))}
 	stream.settler, _ = s.(load.Settler)
+	stream.writer, _ = s.(interface{ Confirmed() bool })
 	w.mu.Lock()
 	w.streams = append(w.streams, stream)
 	w.mu.Unlock()
@@ -112,6 +115,7 @@ type watched struct {
 	workload.Stream
 	workload.Passing
 	settler load.Settler
+	writer  interface{ Confirmed() bool }
 	of      *watcher
 	open    []slice // by cell
 	writes  []bool
@@ -146,7 +150,11 @@ func (w *watched) Settle(op *workload.Op, s *load.Settlement) {
 		*o = slice{number: n}
 	}
 	if s.Outcome.Success() || s.Outcome == store.NotFound {
-		o.add(slice{ok: 1, okFirst: s.Ended, okLast: s.Ended})
+		one := slice{ok: 1, okFirst: s.Ended, okLast: s.Ended}
+		if s.Outcome.Success() && w.writer != nil && w.writer.Confirmed() {
+			one.checked = 1
+		}
+		o.add(one)
 	} else {
 		o.add(slice{failed: 1, failFirst: s.Ended, failLast: s.Ended, hung: s.Reason == store.Timeout})
 	}

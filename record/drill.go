@@ -123,8 +123,8 @@ type DrillShard struct {
 	Name string `json:"name"`
 	// Struck says whether a fault hit one of its members. With external faults this is unknown, and all shards count.
 	Struck bool `json:"struck,omitempty"`
-	// AcknowledgedBefore is how many writes it acknowledged in the second before its first fault, or before the first
-	// fault.
+	// AcknowledgedBefore is how many operations with checked writes it acknowledged in the second before its first
+	// fault, or before the first fault.
 	AcknowledgedBefore int64 `json:"acknowledged_before"`
 	// NewPrimary is the time from that fault to a new primary, in nanoseconds; 0 if none was seen.
 	NewPrimary int64 `json:"new_primary_ns,omitempty"`
@@ -274,6 +274,7 @@ const (
 	WriteNeverRead  = "never-read" // no final read covered it
 	WriteDiverged   = "diverged"   // a member does not agree with the primary after its lag was zero
 	WriteCorrupt    = "corrupt"    // present with other content than was written
+	WriteTorn       = "torn"       // of a transaction of which some writes are present and others are not
 )
 
 // LedgerResult is the result of the audit of the writes of a run.
@@ -284,15 +285,33 @@ type LedgerResult struct {
 	Acknowledged  int64 `json:"acknowledged"`
 	Indeterminate int64 `json:"indeterminate"`
 	NotApplied    int64 `json:"not_applied"`
+	// Unchecked are writes in addition that were sent and cannot be checked, by the reason.
+	Unchecked map[string]int64 `json:"unchecked,omitempty"`
 	// Inserts and Updates count the writes by class.
 	Inserts map[string]int64 `json:"inserts"`
 	Updates map[string]int64 `json:"updates,omitempty"`
 	// Lost are the first of the lost writes; LostRanges name all of them by writer, as "3: 17-19 42".
 	Lost       []LostWrite `json:"lost,omitempty"`
 	LostRanges []string    `json:"lost_ranges,omitempty"`
-	// LossWindow is the time from the acknowledgement of the oldest lost write to the fault, in nanoseconds: the measured
-	// recovery point. -1 without loss.
+	// Hidden is how many further updates may be lost: as many updates without a definite answer of the same documents may
+	// have been applied in their place. LostAtLeast says that the number of lost writes is a lower bound, because of
+	// these, of unchecked writes, or of clients whose last writes are unknown.
+	Hidden      int64 `json:"hidden,omitempty"`
+	LostAtLeast bool  `json:"lost_at_least,omitempty"`
+	// Torn is the number of transactions of which a part is present and a part is not.
+	Torn int64 `json:"torn_transactions,omitempty"`
+	// LossWindow is the time from the acknowledgement of the oldest lost write to the moment when the fault took
+	// effect, in nanoseconds: the measured recovery point. -1 without loss, 0 if all were acknowledged after that.
+	// The moment is known within limits, so the true time is between LossLeast and LossMost.
 	LossWindow int64 `json:"loss_window_ns"`
+	LossLeast  int64 `json:"loss_least_ns,omitempty"`
+	LossMost   int64 `json:"loss_most_ns,omitempty"`
+	// LostAfter are lost writes that were sent and acknowledged after the fault had taken effect, and LossAfter is
+	// how long after it the last of them was acknowledged, in nanoseconds. LostUntimed are those of which it is not
+	// known when they were acknowledged.
+	LostAfter   int64 `json:"lost_after,omitempty"`
+	LossAfter   int64 `json:"loss_after_ns,omitempty"`
+	LostUntimed int64 `json:"lost_untimed,omitempty"`
 	// Shards are the acknowledged and lost writes by shard of a sharded cluster. The one without a name has the writes
 	// whose shard is unknown.
 	Shards []LedgerShard `json:"shards,omitempty"`
@@ -318,6 +337,7 @@ type LedgerShard struct {
 	Lost         int64  `json:"lost"`
 	// LossWindow is that of [LedgerResult] for this shard; -1 without loss, or if the time of the write is unknown.
 	LossWindow int64 `json:"loss_window_ns"`
+	LossAfter  int64 `json:"loss_after_ns,omitempty"`
 }
 
 // LostWrite is one lost acknowledged write.
@@ -327,7 +347,8 @@ type LostWrite struct {
 	ID       string `json:"id"`
 	// Shard is its shard of a sharded cluster.
 	Shard string `json:"shard,omitempty"`
-	// Acknowledged is its time in run time, -1 if it is unknown, and Age the time from then to the fault. The true time is
+	// Acknowledged is its time in run time, -1 if it is unknown, and Age the time from then until the fault took
+	// effect, below 0 if that was before. The true time is
 	// up to Within later, because only the last writes have exact times.
 	Acknowledged int64 `json:"acknowledged_ns"`
 	Within       int64 `json:"within_ns,omitempty"`

@@ -1,9 +1,13 @@
 package record
 
 import (
+	"cmp"
+	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
+	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
@@ -124,9 +128,52 @@ func (l *LedgerResult) LostWrites() int64 { return l.Inserts[WriteLost] + l.Upda
 
 // LossAllowed reports whether the expectation of the round allows what it lost.
 func (r *DrillRound) LossAllowed() bool {
-	x := r.Expect
-	return x.Loss == spec.LossAny ||
-		x.Loss == spec.LossWindow && r.Ledger != nil && r.Ledger.LossWindow <= int64(x.LossWindow)
+	x, l := r.Expect, r.Ledger
+	return x.Loss == spec.LossAny || x.Loss == spec.LossWindow && l != nil && l.LostAfter == 0 &&
+		l.LossLeast <= int64(x.LossWindow)
+}
+
+// LostText is how many acknowledged writes are gone, in words.
+func (l *LedgerResult) LostText() string {
+	text := figure.Plural(int(l.LostWrites()), "acknowledged write")
+	if l.LostAtLeast {
+		return "at least " + text
+	}
+	return text
+}
+
+// Coverage is the share of the writes that were sent and are checked; 1 without any.
+func (l *LedgerResult) Coverage() float64 {
+	if n := l.UncheckedWrites(); n > 0 {
+		return float64(l.Attempted) / float64(l.Attempted+n)
+	}
+	return 1
+}
+
+// fullCoverage is the coverage from which it is not worth a word beside the verdict.
+const fullCoverage = 0.99
+
+// CoverageText says which part of the writes was checked, and why not more; "" if nearly all were.
+func (l *LedgerResult) CoverageText() string {
+	if l.Coverage() >= fullCoverage {
+		return ""
+	}
+	reasons := slices.SortedFunc(maps.Keys(l.Unchecked), func(a, b string) int {
+		return cmp.Or(cmp.Compare(l.Unchecked[b], l.Unchecked[a]), strings.Compare(a, b))
+	})
+	for i, reason := range reasons {
+		reasons[i] = figure.Count(l.Unchecked[reason]) + " " + reason
+	}
+	return fmt.Sprintf("only %s of %s were checked (%s), without %s", figure.Count(l.Attempted),
+		figure.Plural(int(l.Attempted+l.UncheckedWrites()), "write"), figure.Percent(l.Coverage()), strings.Join(reasons, ", "))
+}
+
+// UncheckedWrites is how many writes were sent that cannot be checked.
+func (l *LedgerResult) UncheckedWrites() (n int64) {
+	for _, of := range l.Unchecked {
+		n += of
+	}
+	return n
 }
 
 // FinalSource is the source of the final read, in [LedgerRead].

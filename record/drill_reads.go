@@ -37,8 +37,9 @@ type ReadsResult struct {
 // ReadGuarantee is one thing that reads may be relied on for.
 type ReadGuarantee struct {
 	// Name is "read-your-writes", "monotonic-reads", "monotonic-writes", "writes-follow-reads", "committed" (nothing that
-	// is rolled back later), "written" (nothing that nobody had written) or "linearizable".
-	Name string `json:"name" jsonschema:"enum=read-your-writes,enum=monotonic-reads,enum=monotonic-writes,enum=writes-follow-reads,enum=committed,enum=written,enum=linearizable"`
+	// is rolled back later), "written" (nothing that nobody had written), "linearizable" or "one-order" (of two reads of a
+	// document, one has all updates of the other).
+	Name string `json:"name" jsonschema:"enum=read-your-writes,enum=monotonic-reads,enum=monotonic-writes,enum=writes-follow-reads,enum=committed,enum=written,enum=linearizable,enum=one-order"`
 	// Promised is whether MongoDB promises it at these concerns; only then a conflict is a violation.
 	Promised bool `json:"promised"`
 	// Checked operations could have broken it, and Broken did; RolledBack of those because of a write that was rolled
@@ -127,6 +128,10 @@ func (c *ReadConflict) Text() string {
 	case "writes-follow-reads":
 		return fmt.Sprintf("%s. That update was rolled back later. The next write of the session %s. It survived",
 			c.First.read(update), c.Second.written())
+	}
+	if c.Guarantee == "one-order" {
+		return fmt.Sprintf("%s, and only updates %s. The read of session %d from %s at %s returned only updates %s, so neither was first",
+			c.First.read(update), c.First.Seen, c.Second.Session, c.Second.server(), at(c.Second.Sent), c.Second.Seen)
 	}
 	first := update + " " + c.First.written()
 	if c.First.Kind == "read" {

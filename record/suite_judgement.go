@@ -196,9 +196,10 @@ type SuiteLoss struct {
 	Low    float64 `json:"chance_low,omitempty"`
 	High   float64 `json:"chance_high,omitempty"`
 	// Most is the most that was lost in a round, and Oldest how long before the fault the oldest of it had been
-	// acknowledged.
+	// acknowledged. After is how long after the fault the last of it was.
 	Most   int64  `json:"most,omitempty"`
 	Oldest *int64 `json:"oldest_ns,omitempty"`
+	After  int64  `json:"after_ns,omitempty"`
 	// Unanswered are the writes that nobody acknowledged, and Gone those of them that were not there afterwards.
 	Unanswered int64 `json:"unanswered,omitempty"`
 	Gone       int64 `json:"gone,omitempty"`

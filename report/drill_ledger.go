@@ -23,6 +23,7 @@ var writeResults = []struct{ class, name, meaning string }{
 	{record.WriteDiverged, "diverged", "different between members after replication had caught up"},
 	{record.WritePhantom, "phantom", "reported as not applied, but present"},
 	{record.WriteDuplicated, "duplicated", "applied more than once"},
+	{record.WriteTorn, "torn", "of a transaction of which some inserts are present and others are not"},
 	{record.WriteCorrupt, "corrupt", "present with other content than was written"},
 	{record.WriteUnexpected, "unexpected", "present, but no client of this drill wrote it"},
 	{record.WriteNeverRead, "not read", "the final read did not cover it, so its result is unknown"},
@@ -41,6 +42,9 @@ func drillLedger(r *record.DrillRound, client string) Section {
 	s.Lines = append(s.Lines, fmt.Sprintf("%s sent %s: %s acknowledged, %s indeterminate (without a definite answer), %s not applied.",
 		figure.Plural(l.Writers, "writer"), figure.Plural(int(l.Attempted), "write"), figure.Count(l.Acknowledged),
 		figure.Count(l.Indeterminate), figure.Count(l.NotApplied)))
+	if n := l.UncheckedWrites(); n > 0 {
+		s.Lines = append(s.Lines, fmt.Sprintf("%s further writes were sent and cannot be checked. They are in no row.", figure.Count(n)))
+	}
 	if client == "driver" {
 		s.Lines = append(s.Lines, driverRepeats)
 	}

@@ -14,10 +14,11 @@ var guarantees = []struct{ id, name, broken string }{
 	{"read-your-writes", "read your writes", "a read lacks an acknowledged update of the same session"},
 	{"monotonic-reads", "monotonic reads", "a read lacks an update that its session had read before"},
 	{"monotonic-writes", "monotonic writes", "a read has an update, but not an earlier one of its writer"},
-	{"writes-follow-reads", "writes follow reads", "a write survived without an update that its session had read"},
+	{"writes-follow-reads", "writes follow reads", "a session read an update that was rolled back, and its next write survived"},
 	{"committed", "no dirty reads", "a read has an update that was rolled back later"},
 	{"written", "only written values", "a read has an update that was never sent, or was not applied"},
 	{"linearizable", "linearizable", "a read lacks an update that was acknowledged or read earlier"},
+	{"one-order", "one order", "two reads of a document each lack an update that the other returned"},
 }
 
 func drillJudged(r *record.DrillRound) Section {

@@ -94,7 +94,7 @@ func drillShards(r *record.DrillRound) Section {
 		}
 		if l := ledgerOf(r, shard.Name); l != nil {
 			acked, lost = figure.Count(l.Acknowledged), figure.Count(l.Lost)
-			window = cmp.Or(windowText(l.LossWindow), window)
+			window = cmp.Or(windowText(l.LossWindow, l.LossAfter), window)
 		}
 		s.Table.row(shard.Name, struck, figure.Count(shard.AcknowledgedBefore), outageOn(r, record.KindReads, shard.Name),
 			outageOn(r, record.KindWrites, shard.Name),

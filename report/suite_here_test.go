@@ -60,7 +60,7 @@ func TestChanceOfLoss(t *testing.T) {
 		}
 	}
 	text := sectionText(t, s, "probability that a failure loses acknowledged writes")
-	for _, want := range []string{"w1 | 2 | 2 | 16 % to 100 % | 117 | 195 ms before the fault took effect | none", "w0 | - | - | - | - | - | 150 of 1,000 gone"} {
+	for _, want := range []string{"w1 | 2 | 2 | 16 % to 100 % | 117 | up to 195 ms before the fault took effect | none", "w0 | - | - | - | - | - | 150 of 1,000 gone"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
 		}

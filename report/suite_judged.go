@@ -114,7 +114,7 @@ func levelText(l record.SuiteLevel) string {
 
 func (s *Suite) lossSection() Section {
 	x := Section{Title: "probability that a failure loses acknowledged writes", Table: &Table{Left: 1, Last: 1,
-		Header: []string{"part", "rounds", "with a loss", "probability", "most lost in a round", "oldest lost", "writes without an answer"}}}
+		Header: []string{"part", "rounds", "with a loss", "probability", "most lost in a round", "lost writes acknowledged", "writes without an answer"}}}
 	for _, l := range s.Record.Losses {
 		cells := []string{l.Part, "-", "-", "-", "-", "-", judge.GoneText(l.Unanswered, l.Gone)}
 		if l.Rounds > 0 {
@@ -122,13 +122,13 @@ func (s *Suite) lossSection() Section {
 			cells[3], cells[4] = judge.ChanceText(l.Low, l.High), figure.Count(l.Most)
 		}
 		if l.Oldest != nil {
-			cells[5] = cmp.Or(windowText(*l.Oldest), "-")
+			cells[5] = cmp.Or(windowText(*l.Oldest, l.After), "-")
 		}
 		x.Table.row(cells...)
 	}
 	if len(x.Table.Rows) > 0 {
 		x.Lines = []string{"a round is one failure; the 95 % interval is exact (Clopper and Pearson) and wide for few rounds. " +
-			"Oldest lost: when the oldest lost write was acknowledged. Writes without an answer were not acknowledged"}
+			"Writes without an answer were not acknowledged"}
 	}
 	return x
 }

@@ -34,9 +34,9 @@ type AuditOptions struct {
 	// Copies are backups that were restored. They have what there was when they were made, so they decide nothing about
 	// writes.
 	Copies []Copy
-	// Faults are the run times at which faults were injected. The age of a lost write counts to the first fault after its
-	// acknowledgement, or to the last one if there is none.
-	Faults []int64
+	// Faults are the faults of the run. The age of a lost write counts to the first one that took effect after its
+	// acknowledgement, or may have. Without one the write was acknowledged after the last.
+	Faults []Fault
 	// Reads is what the reads of the own workload are judged against. The audit sets Sequence and Final.
 	Reads reads.Question
 	// Shards are the names of the shards by number, after [Ledger.Place].
@@ -76,8 +76,9 @@ func (l *Ledger) Audit(ctx context.Context, opts AuditOptions) (*record.LedgerRe
 		a.opts.Workload = p.Workload
 	}
 	for range readAtMost {
+		a.before = a.final
 		a.readMembers(ctx)
-		if !a.behindMembers() {
+		if !a.behindMembers() && !a.unsureOfTorn() {
 			break
 		}
 	}
@@ -122,6 +123,7 @@ type audit struct {
 	opts      AuditOptions
 	own       *ownWorkload
 	final     *pass
+	before    *pass // the final read before, if there was one
 	members   []*pass
 	late      []string // how far each member is behind, see [Late]
 	elsewhere []*pass
@@ -144,19 +146,25 @@ func (a *audit) note() {
 			r.Notes = append(r.Notes, fmt.Sprintf(text, n))
 		}
 	}
-	var skipped, missed, wrong int64
+	var missed, wrong int64
 	for _, w := range a.l.writers() {
-		skipped, missed, wrong = skipped+w.skipped, missed+w.missed, wrong+w.wrong
+		missed, wrong = missed+w.missed, wrong+w.wrong
 	}
-	say(skipped, "%d writes are not checked, because upserts, replacements, removals, $merge, $out, and updates by a filter "+
-		"other than _id cannot be identified afterwards")
+	for why := range uncheckedKinds {
+		text := "%d " + why.String()
+		say(r.Unchecked[why.String()], text+" are not checked, because they cannot be identified afterwards")
+	}
+	say(a.final.unread, "the contents of %d inserted documents are not compared, because updates changed them or may have")
+	say(r.Hidden, "%d further updates may be lost. As many updates without a definite answer went to the same documents, and "+
+		"may have been applied in their place")
 	say(missed, "%d further reads did not find an acknowledged write. They are not kept, so there may be more stale writes")
 	r.WrongReads = wrong
 	say(a.final.damaged, "%d documents are too damaged to identify their write. They may be among the lost writes")
 	say(a.final.foreign, "%d documents of other runs were ignored")
 	if a.l.groups.totals()[acknowledged] > 0 {
 		r.Notes = append(r.Notes, "updates are counted by groups of documents. Each reported loss and double is real, but a loss "+
-			"and a double in one group can hide each other, and the updates have no names")
+			"and a double in one group can hide each other. The updates have no names, and it is not known which of a transaction "+
+			"are present")
 	}
 	r.Notes = append(r.Notes, a.l.notes...)
 	r.Bytes = a.l.Bytes()

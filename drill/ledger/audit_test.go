@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.mongodb.org/mongo-driver/v2/bson"
 
+	"github.com/plimsoll-bench/plimsoll/drill/ledger/ledgertest"
 	"github.com/plimsoll-bench/plimsoll/load"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/store"
@@ -19,23 +20,24 @@ import (
 
 // script makes n inserts of writer 0 of the own workload, one per millisecond, all acknowledged and applied but
 // those that fail says.
-func script(t *testing.T, n int, lost func(i int) bool) (*Ledger, workload.Workload, *world) {
+func script(t *testing.T, n int, lost func(i int) bool) (*Ledger, workload.Workload, *ledgertest.World) {
 	t.Helper()
 	l := New(Options{Run: 5, Writers: 1})
 	own, err := l.Workload(Params{Insert: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := newWorld(rand.New(rand.NewPCG(1, 1)), nil)
+	w := ledgertest.New(rand.New(rand.NewPCG(1, 1)), nil)
 	s := own.Stream(0, 1)
 	var op workload.Op
 	for i := range n {
 		s.Next(&op)
 		if !lost(i) {
-			w.insert(unmarshal(op.Requests[0].Docs[0]), fine)
+			w.Insert(ledgertest.Unmarshal(op.Requests[0].Docs[0]), ledgertest.Fine)
 		}
 		at := int64(i) * int64(time.Millisecond)
-		s.(load.Settler).Settle(&op, &load.Settlement{Outcome: store.OK, Confirmed: 1, Failed: -1, Attempts: 1, Ended: at})
+		s.(load.Settler).Settle(&op, &load.Settlement{Outcome: store.OK, Confirmed: 1, Failed: -1, Attempts: 1, Ended: at,
+			Sent: at - int64(time.Millisecond)/2})
 	}
 	return l, own, w
 }
@@ -53,11 +55,12 @@ func audited(t *testing.T, l *Ledger, opts AuditOptions) *record.LedgerResult {
 func TestLossWindow(t *testing.T) {
 	l, own, w := script(t, 1000, func(i int) bool { return i >= 480 && i < 500 || i == 470 })
 	fault := int64(500 * time.Millisecond)
-	old := &reader{name: "rollback files of a", w: newWorld(nil, nil)}
+	old := &ledgertest.Reader{Source: "rollback files of a", W: ledgertest.New(nil, nil)}
 	_, _, all := script(t, 490, func(int) bool { return false })
-	old.w.docs = all.docs
-	got := audited(t, l, AuditOptions{Workload: own, Final: &reader{name: FinalRead, w: w}, Elsewhere: []Source{old},
-		Faults: []int64{fault}})
+	old.W.Docs = all.Docs
+	got := audited(t, l, AuditOptions{Workload: own, Final: &ledgertest.Reader{Source: FinalRead, W: w},
+		Elsewhere: []Source{old},
+		Faults:    []Fault{{fault, fault, fault, nil}}})
 	if got.LossWindow != int64(30*time.Millisecond) {
 		t.Errorf("loss window %v, want 30ms", time.Duration(got.LossWindow))
 	}
@@ -77,7 +80,7 @@ func TestLossWindow(t *testing.T) {
 // Of what was not read, nothing is said.
 func TestReadsThatFail(t *testing.T) {
 	l, own, w := script(t, 100, func(i int) bool { return i == 3 })
-	got := audited(t, l, AuditOptions{Workload: own, Final: &reader{name: FinalRead, w: w, most: 40}})
+	got := audited(t, l, AuditOptions{Workload: own, Final: &ledgertest.Reader{Source: FinalRead, W: w, Most: 40}})
 	want := map[string]int64{record.WriteOK: 40, record.WriteNeverRead: 60}
 	if diff := cmp.Diff(want, got.Inserts); diff != "" || !strings.Contains(got.Reads[0].Problem, "broke after 40") {
 		t.Errorf("%s%+v", diff, got.Reads)
@@ -91,13 +94,13 @@ func TestReadsThatFail(t *testing.T) {
 // A member that could not be read says nothing about divergence; one that lacks something does.
 func TestMembers(t *testing.T) {
 	l, own, w := script(t, 100, func(int) bool { return false })
-	lacking := &reader{name: "b", w: w, without: map[string]bool{}}
-	for key := range w.docs {
-		lacking.without[key] = true
+	lacking := &ledgertest.Reader{Source: "b", W: w, Without: map[string]bool{}}
+	for key := range w.Docs {
+		lacking.Without[key] = true
 		break
 	}
-	got := audited(t, l, AuditOptions{Workload: own, Final: &reader{name: FinalRead, w: w},
-		Members: []Source{lacking, &reader{name: "c", w: w, most: 10}}})
+	got := audited(t, l, AuditOptions{Workload: own, Final: &ledgertest.Reader{Source: FinalRead, W: w},
+		Members: []Source{lacking, &ledgertest.Reader{Source: "c", W: w, Most: 10}}})
 	if diff := cmp.Diff(map[string]int64{record.WriteOK: 99, record.WriteDiverged: 1}, got.Inserts); diff != "" {
 		t.Error(diff)
 	}
@@ -110,11 +113,11 @@ func TestMembers(t *testing.T) {
 // not have yet is named, and a backup of no moment is found.
 func TestCopies(t *testing.T) {
 	l, own, w := script(t, 100, func(int) bool { return false })
-	copyOf := func(name string, lacks func(i int) bool) *reader {
-		r := &reader{name: name, w: w, without: map[string]bool{}}
+	copyOf := func(name string, lacks func(i int) bool) *ledgertest.Reader {
+		r := &ledgertest.Reader{Source: name, W: w, Without: map[string]bool{}}
 		for i := range 100 {
 			if lacks(i) {
-				r.without[keyOf(bson.ObjectID(ownID(5, 0, inserts, int64(i))))] = true
+				r.Without[ledgertest.KeyOf(bson.ObjectID(ownID(5, 0, inserts, int64(i))))] = true
 			}
 		}
 		return r
@@ -124,9 +127,9 @@ func TestCopies(t *testing.T) {
 		{copyOf("exact", func(i int) bool { return i > 60 }), begun},
 		{copyOf("behind", func(i int) bool { return i > 50 }), begun},
 		{copyOf("torn", func(i int) bool { return i > 70 || i == 40 || i == 41 }), begun},
-		{&reader{name: "cut off", w: w, most: 10}, begun},
+		{&ledgertest.Reader{Source: "cut off", W: w, Most: 10}, begun},
 	}
-	got := audited(t, l, AuditOptions{Workload: own, Final: &reader{name: FinalRead, w: w}, Copies: copies})
+	got := audited(t, l, AuditOptions{Workload: own, Final: &ledgertest.Reader{Source: FinalRead, W: w}, Copies: copies})
 	if diff := cmp.Diff(map[string]int64{record.WriteOK: 100}, got.Inserts); diff != "" {
 		t.Error(diff)
 	}
@@ -146,24 +149,24 @@ func TestCopies(t *testing.T) {
 
 // arriving is a source to which writes without an answer come after its first scan.
 type arriving struct {
-	*reader
+	*ledgertest.Reader
 	scans int
 }
 
 func (a *arriving) Scan(ctx context.Context, collection string, each func(doc []byte) error) error {
 	if a.scans++; a.scans > 1 {
-		a.reader.without = nil
+		a.Reader.Without = nil
 	}
-	return a.reader.Scan(ctx, collection, each)
+	return a.Reader.Scan(ctx, collection, each)
 }
 
 // A write that is applied during the audit is no difference between members, and a write of one member only is.
 func TestWritesDuringTheAudit(t *testing.T) {
 	l, own, w := script(t, 100, func(int) bool { return false })
-	without := map[string]bool{keyOf(bson.ObjectID(ownID(5, 0, inserts, 99))): true}
-	member := &reader{name: "b", w: w}
-	arrives := &arriving{reader: &reader{name: FinalRead, w: w, without: without}}
-	never := &reader{name: FinalRead, w: w, without: without}
+	without := map[string]bool{ledgertest.KeyOf(bson.ObjectID(ownID(5, 0, inserts, 99))): true}
+	member := &ledgertest.Reader{Source: "b", W: w}
+	arrives := &arriving{Reader: &ledgertest.Reader{Source: FinalRead, W: w, Without: without}}
+	never := &ledgertest.Reader{Source: FinalRead, W: w, Without: without}
 	for _, c := range []struct {
 		final Source
 		want  map[string]int64
@@ -181,7 +184,7 @@ func TestWritesDuringTheAudit(t *testing.T) {
 
 // late is a source that is known to be behind.
 type late struct {
-	*reader
+	*ledgertest.Reader
 	text string
 }
 
@@ -194,12 +197,12 @@ func TestMembersByName(t *testing.T) {
 	without := map[string]bool{}
 	for n := range int64(20) {
 		id := ownID(5, 0, inserts, 179+n)
-		without[keyOf(bson.ObjectID(id))] = true
+		without[ledgertest.KeyOf(bson.ObjectID(id))] = true
 	}
-	final, lacking := &reader{name: FinalRead, w: w}, &reader{name: "b", w: w, without: without}
+	final, lacking := &ledgertest.Reader{Source: FinalRead, W: w}, &ledgertest.Reader{Source: "b", W: w, Without: without}
 	got := audited(t, l, AuditOptions{Workload: own, Final: final, Members: []Source{
-		late{&reader{name: "a", w: w}, ""}, late{lacking, "20 bytes behind"}, late{&reader{name: "c", w: all}, "9 bytes behind"},
-		&reader{name: "d", w: w, most: 10}}})
+		late{&ledgertest.Reader{Source: "a", W: w}, ""}, late{lacking, "20 bytes behind"}, late{&ledgertest.Reader{Source: "c", W: all}, "9 bytes behind"},
+		&ledgertest.Reader{Source: "d", W: w, Most: 10}}})
 	var states []string
 	for _, r := range got.Reads {
 		states = append(states, fmt.Sprintf("%s %s -%d +%d %s", r.Source, r.State, r.Missing, r.Extra, r.Behind))
@@ -227,9 +230,9 @@ func TestUnexpectedAndForeign(t *testing.T) {
 	l, own, w := script(t, 50, func(int) bool { return false })
 	for writer, run := range map[int]uint32{7: 5, 8: 4} {
 		doc, _ := appendTagged(nil, own.(*ownWorkload).appendOwn(nil, run, writer, 1), run, writer, 1)
-		w.insert(unmarshal(doc), fine)
+		w.Insert(ledgertest.Unmarshal(doc), ledgertest.Fine)
 	}
-	opts := AuditOptions{Workload: own, Final: &reader{name: FinalRead, w: w}}
+	opts := AuditOptions{Workload: own, Final: &ledgertest.Reader{Source: FinalRead, W: w}}
 	got := audited(t, l, opts)
 	if diff := cmp.Diff(map[string]int64{record.WriteOK: 50, record.WriteUnexpected: 1}, got.Inserts); diff != "" {
 		t.Error(diff)
@@ -259,12 +262,12 @@ func TestCut(t *testing.T) {
 	for i := range 30 { // that nobody hands over; every third is lost
 		s.Next(&op)
 		if i%3 > 0 {
-			w.insert(unmarshal(op.Requests[0].Docs[0]), fine)
+			w.Insert(ledgertest.Unmarshal(op.Requests[0].Docs[0]), ledgertest.Fine)
 		}
 		s.(load.Settler).Settle(&op, &load.Settlement{Outcome: store.OK, Confirmed: 1, Failed: -1, Attempts: 1})
 	}
 	into.Cut(0, 1, 1234*time.Millisecond)
-	got := audited(t, into, AuditOptions{Workload: own, Final: &reader{name: FinalRead, w: w}})
+	got := audited(t, into, AuditOptions{Workload: own, Final: &ledgertest.Reader{Source: FinalRead, W: w}})
 	if diff := cmp.Diff(map[string]int64{record.WriteOK: 48, record.WriteLost: 2}, got.Inserts); diff != "" {
 		t.Error(diff)
 	}

@@ -57,7 +57,7 @@ func (a *audit) judgeCopy(found *record.LedgerCopy, l *lane, final, here *sight,
 		found.Torn += int64(bits.OnesCount64(wrong))
 	}
 	for at, word := range final.present {
-		for lacks := word &^ wordOf(here.present, at); lacks != 0; lacks &= lacks - 1 {
+		for lacks := word &^ here.present.word(int64(at)); lacks != 0; lacks &= lacks - 1 {
 			n := int64(at)*64 + int64(bits.TrailingZeros64(lacks))
 			if l.state(n) != acknowledged {
 				continue

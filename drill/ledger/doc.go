@@ -18,6 +18,10 @@
 //   - lost: acknowledged, and absent from the final read. As in Jepsen.
 //   - never-read: the final read failed or there was none, and the write was not seen. Jepsen calls a set that was
 //     never read unknown.
+//   - torn: an insert of a transaction that was not aborted, present while another insert of it is absent, or the
+//     reverse. MongoDB applies a transaction as a whole, also if its commit has no answer, and rolls it back as a
+//     whole.
+//     Two final reads in succession have to show it, because a transaction may commit while one runs.
 //   - stale: acknowledged, missing in a read that the same writer began after that, and present in the final read.
 //     Also: missing on a member that is known to be behind the primary while the audit reads it.
 //   - diverged: a member that is not behind differs from the final read, or a member that is behind has a write that
@@ -47,13 +51,16 @@
 // counter of its document, and the audit compares groups of documents with their outcomes. As in Jepsen's counter, the
 // sum must be between the acknowledged and the attempted updates. A reported loss or double is real, but a loss and a
 // double in one group can hide each other, the lost update is not known, and an extra update counts as a phantom if one
-// of the group was refused. Upserts, replacements, and updates that find their document by anything but its _id cannot
-// be checked; the result counts them.
+// of the group was refused. A loss can also be hidden by an indeterminate update that was applied; the result says how
+// many can. Updates of a transaction are never torn. Upserts, replacements, and updates that find their document by
+// anything but its _id cannot be checked; the result counts them by kind. Contents of inserted documents are not
+// compared where updates changed them or may have; the result counts those, too.
 //
 // # Memory
 //
 // Two bits for each write, and almost nothing where neighbours have the same outcome: see lane. The times of the last
-// acknowledgements ([Options.Recent]) are exact, all others are known to within 64 writes.
+// acknowledgements ([Options.Recent]) are exact, all others are known to within 64 writes. The age of a lost write has
+// limits: those of its acknowledgement, and those of the moment when the fault took effect ([Fault]).
 //
 // # Several processes
 //

@@ -5,14 +5,17 @@ import (
 	"testing"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/plimsoll-bench/plimsoll/drill/ledger/ledgertest"
 )
 
 // A tag must leave the document as it was, be found again, and notice any change of a byte.
 func FuzzTag(f *testing.F) {
-	f.Add(marshal(bson.D{{Key: "_id", Value: "a"}, {Key: "x", Value: int32(1)}}), int64(7), uint16(3))
-	f.Add(marshal(bson.D{{Key: "x", Value: bson.A{1, "b"}}, {Key: "_id", Value: int64(4)}, {Key: tagName, Value: "mine"}}),
+	f.Add(ledgertest.Marshal(bson.D{{Key: "_id", Value: "a"}, {Key: "x", Value: int32(1)}}), int64(7), uint16(3))
+	f.Add(ledgertest.Marshal(bson.D{{Key: "x", Value: bson.A{1, "b"}}, {Key: "_id", Value: int64(4)}, {Key: tagName,
+		Value: "mine"}}),
 		int64(1<<38), uint16(40))
-	f.Add(marshal(bson.D{{Key: counterName(1), Value: int32(9)}, {Key: "_id", Value: "b"}, {Key: "_id", Value: "c"},
+	f.Add(ledgertest.Marshal(bson.D{{Key: counterName(1), Value: int32(9)}, {Key: "_id", Value: "b"}, {Key: "_id", Value: "c"},
 		{Key: "x", Value: nil}}), int64(9), uint16(50))
 	f.Add([]byte{5, 0, 0, 0, 0}, int64(0), uint16(0))
 	f.Fuzz(func(t *testing.T, doc []byte, sequence int64, at uint16) {
@@ -49,9 +52,10 @@ func FuzzTag(f *testing.F) {
 
 // What is counted must be the same update with one increment more.
 func FuzzCounted(f *testing.F) {
-	f.Add(marshal(bson.D{{Key: "$set", Value: bson.D{{Key: "x", Value: 1}}}}))
-	f.Add(marshal(bson.D{{Key: "$inc", Value: bson.D{{Key: "x", Value: 1}}}, {Key: "$set", Value: bson.D{{Key: "y", Value: 1}}}}))
-	f.Add(marshal(bson.D{{Key: "x", Value: 1}}))
+	f.Add(ledgertest.Marshal(bson.D{{Key: "$set", Value: bson.D{{Key: "x", Value: 1}}}}))
+	f.Add(ledgertest.Marshal(bson.D{{Key: "$inc", Value: bson.D{{Key: "x", Value: 1}}}, {Key: "$set",
+		Value: bson.D{{Key: "y", Value: 1}}}}))
+	f.Add(ledgertest.Marshal(bson.D{{Key: "x", Value: 1}}))
 	f.Add([]byte("\x17\x00\x00\x00\x03$000\x00\f\x00\x00\x0000000000\x00"))
 	f.Fuzz(func(t *testing.T, update []byte) {
 		got, ok := appendCounted([]byte("before"), update, []byte(counterName(7)))
@@ -70,7 +74,7 @@ func FuzzCounted(f *testing.F) {
 		if err := bson.Unmarshal(got[len("before"):], &d); err != nil {
 			t.Fatal(err)
 		}
-		inc, _ := field(d, "$inc").(bson.D)
+		inc, _ := ledgertest.Field(d, "$inc").(bson.D)
 		if n := len(inc); n == 0 || inc[n-1].Key != "_plimsoll00000007" || inc[n-1].Value != int32(1) {
 			t.Fatalf("%v does not count", d)
 		}
@@ -82,8 +86,8 @@ func FuzzTake(f *testing.F) {
 	l := New(Options{Run: 3, Seed: 4, Writers: 2})
 	w := l.writer(1)
 	for i := range int64(pageWrites + 100) {
-		w.inserts.resolve(w.inserts.begin(1), state(1+i%3), i*1000)
-		w.updates.resolve(w.updates.begin(1), acknowledged, i*1000)
+		w.inserts.resolve(w.inserts.begin(1), state(1+i%3), 0, i*1000)
+		w.updates.resolve(w.updates.begin(1), acknowledged, 0, i*1000)
 	}
 	w.miss(inserts, 5, 77)
 	l.shared().count(9, acknowledged)

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"go.mongodb.org/mongo-driver/v2/bson"
 
+	"github.com/plimsoll-bench/plimsoll/drill/ledger/ledgertest"
 	"github.com/plimsoll-bench/plimsoll/load"
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
@@ -49,34 +50,18 @@ func drive(t testing.TB, w workload.Workload, st store.Store, workers int, opera
 	return report
 }
 
-// expected counts the fates of a world by class.
-func (w *world) expected(k kind) map[string]int64 {
-	out := map[string]int64{}
-	for _, f := range w.fates {
-		if class := w.class(f); f.kind == k && class != "" {
-			out[class]++
-		}
-	}
-	for key, n := range w.forged {
-		if w.shown(key) && n[k] > 0 {
-			out[record.WriteUnexpected] += n[k]
-		}
-	}
-	return out
-}
-
 // history is one seeded run of the own workload in which everything goes wrong, with random chances. It returns what
 // was found.
 func history(t *testing.T, seed uint64) *record.LedgerResult {
 	rng := rand.New(rand.NewPCG(seed, 1))
-	chances := map[mishap]float64{}
-	for m := lose; m < mishapsTotal; m++ {
-		if m != hang && rng.IntN(3) > 0 {
+	chances := map[ledgertest.Mishap]float64{}
+	for m := ledgertest.Lose; m < ledgertest.Mishaps; m++ {
+		if m != ledgertest.Hang && rng.IntN(3) > 0 {
 			chances[m] = rng.Float64() * 0.06
 		}
 	}
-	world := newWorld(rng, chances)
-	world.loaded = true
+	world := ledgertest.New(rng, chances)
+	world.Loaded = true
 	workers := 1 + rng.IntN(8)
 	l := New(Options{Run: uint32(seed), Seed: seed, Writers: workers, First: rng.IntN(100)})
 	own, err := l.Workload(Params{Payload: 1 + rng.IntN(60)})
@@ -85,28 +70,29 @@ func history(t *testing.T, seed uint64) *record.LedgerResult {
 	}
 	operations := int64(100 + rng.IntN(700))
 	l = travelled(t, l, rng, func() { drive(t, own, world, workers, operations) })
-	for _, undo := range world.rolling {
+	for _, undo := range world.Rolling {
 		undo()
 	}
-	world.forge(rng, l, own.(*ownWorkload))
-	member := &reader{name: "b", w: world, without: map[string]bool{}}
-	world.diverge(rng, member)
-	broken := &reader{name: "c", w: world, most: 1 + rng.IntN(len(world.docs))}
-	opts := AuditOptions{Workload: own, Members: []Source{member, broken}, Faults: []int64{1 << 40}, MostLost: 1 << 20}
-	if final := world.lastRead(rng, seed); final != nil {
+	forge(world, rng, l, own.(*ownWorkload))
+	member := &ledgertest.Reader{Source: "b", W: world, Without: map[string]bool{}}
+	diverge(world, rng, member)
+	broken := &ledgertest.Reader{Source: "c", W: world, Most: 1 + rng.IntN(len(world.Docs))}
+	opts := AuditOptions{Workload: own, Members: []Source{member, broken}, Faults: []Fault{{1 << 40, 1 << 40, 1 << 40,
+		nil}}, MostLost: 1 << 20}
+	if final := lastRead(world, rng, seed); final != nil {
 		opts.Final = final
 	}
 	result, err := l.Audit(context.Background(), opts)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !world.final.broke {
-		world.contents(t, seed, member, result)
+	if !world.Final.Broke {
+		contents(world, t, seed, member, result)
 	}
-	world.judge(t, seed, result)
+	judgeWorld(world, t, seed, result)
 	for _, r := range result.Reads {
 		if never := r.State == record.MemberNeverRead; r.Source != FinalRead &&
-			never != (world.final.broke || r.Source == "c" && broken.broke) {
+			never != (world.Final.Broke || r.Source == "c" && broken.Broke) {
 			t.Errorf("seed %d: the state of member %s is %q", seed, r.Source, r.State)
 		}
 	}
@@ -115,22 +101,22 @@ func history(t *testing.T, seed uint64) *record.LedgerResult {
 
 // lastRead chooses how the final read of a history goes: to its end, until the connection breaks, or, where nil is
 // returned, not at all.
-func (w *world) lastRead(rng *rand.Rand, seed uint64) *reader {
-	w.final = &reader{name: FinalRead, w: w, saw: map[string]bool{}}
+func lastRead(w *ledgertest.World, rng *rand.Rand, seed uint64) *ledgertest.Reader {
+	w.Final = &ledgertest.Reader{Source: FinalRead, W: w, Saw: map[string]bool{}}
 	switch seed % 5 {
 	case 0:
-		w.final.broke = true
+		w.Final.Broke = true
 		return nil
 	case 1:
-		w.final.most = 1 + rng.IntN(len(w.docs))
+		w.Final.Most = 1 + rng.IntN(len(w.Docs))
 	}
-	return w.final
+	return w.Final
 }
 
 // forge adds up to three documents that carry the proof of this run though nobody ever attempted what they stand for:
 // of writers that there are and of some that there never were. As many documents of another run, of which nothing may
 // be said, lie beside them.
-func (w *world) forge(rng *rand.Rand, l *Ledger, own *ownWorkload) {
+func forge(w *ledgertest.World, rng *rand.Rand, l *Ledger, own *ownWorkload) {
 	for range rng.IntN(4) {
 		number, next := 5000+rng.IntN(100), [kinds]int64{}
 		if all := l.writers(); rng.IntN(2) == 0 {
@@ -140,71 +126,72 @@ func (w *world) forge(rng *rand.Rand, l *Ledger, own *ownWorkload) {
 		for run := range uint32(2) {
 			run += l.opts.Run
 			k := kind(rng.IntN(int(kinds)))
-			key, added := w.forgeOne(own, run, number, k, next[k]+rng.Int64N(500))
+			key, added := forgeOne(w, own, run, number, k, next[k]+rng.Int64N(500))
 			if !added || run != l.opts.Run {
 				continue
 			}
-			if w.forged[key] == nil {
-				w.forged[key] = new([kinds]int64)
+			if w.Forged[key] == nil {
+				w.Forged[key] = new([kinds]int64)
 			}
-			w.forged[key][k]++
+			w.Forged[key][k]++
 		}
 	}
 }
 
 // forgeOne adds one write that nobody attempted, unless it is there already.
-func (w *world) forgeOne(own *ownWorkload, run uint32, number int, k kind, sequence int64) (key string, added bool) {
+func forgeOne(w *ledgertest.World, own *ownWorkload, run uint32, number int, k kind, sequence int64) (key string,
+	added bool) {
 	if k == inserts {
 		doc, _ := appendTagged(nil, own.appendOwn(nil, run, number, sequence), run, number, sequence)
-		d := unmarshal(doc)
-		key = keyOf(field(d, "_id"))
-		_, there := w.docs[key]
-		w.docs[key] = d
+		d := ledgertest.Unmarshal(doc)
+		key = ledgertest.KeyOf(ledgertest.Field(d, "_id"))
+		_, there := w.Docs[key]
+		w.Docs[key] = d
 		return key, !there
 	}
 	slot, counter := slotOf(sequence)
 	id := bson.ObjectID(ownID(run, number, updates, slot))
-	key = keyOf(id)
-	d := w.docs[key]
+	key = ledgertest.KeyOf(id)
+	d := w.Docs[key]
 	name := string(rune('a' + counter))
-	if field(d, name) != nil {
+	if ledgertest.Field(d, name) != nil {
 		return key, false
 	}
 	if d == nil {
 		d = bson.D{{Key: "_id", Value: id}}
 	}
-	w.docs[key] = append(d, bson.E{Key: name, Value: weightOf(run, number, sequence)})
+	w.Docs[key] = append(d, bson.E{Key: name, Value: weightOf(run, number, sequence)})
 	return key, true
 }
 
 // contents checks what is said about documents that differ while no write has the class diverged: one that holds
 // nothing but damage, or a copy, is missing on the member.
-func (w *world) contents(t *testing.T, seed uint64, member *reader, result *record.LedgerResult) {
-	if w.expected(inserts)[record.WriteDiverged]+w.expected(updates)[record.WriteDiverged] > 0 {
+func contents(w *ledgertest.World, t *testing.T, seed uint64, member *ledgertest.Reader, result *record.LedgerResult) {
+	if w.Expected(ledgertest.Inserts)[record.WriteDiverged]+w.Expected(ledgertest.Updates)[record.WriteDiverged] > 0 {
 		return
 	}
 	n := result.Inserts[record.WriteDiverged]
-	if n > int64(len(member.without)) || n == 0 && len(member.without) > 0 {
-		t.Errorf("seed %d: %d documents are missing on the member, and %d were found to be", seed, len(member.without), n)
+	if n > int64(len(member.Without)) || n == 0 && len(member.Without) > 0 {
+		t.Errorf("seed %d: %d documents are missing on the member, and %d were found to be", seed, len(member.Without), n)
 	}
 	delete(result.Inserts, record.WriteDiverged)
 }
 
 // diverge leaves some documents out on a member.
-func (w *world) diverge(rng *rand.Rand, member *reader) {
-	byDocument := map[string][]*fate{}
-	for _, f := range w.fates {
-		byDocument[f.document] = append(byDocument[f.document], f)
+func diverge(w *ledgertest.World, rng *rand.Rand, member *ledgertest.Reader) {
+	byDocument := map[string][]*ledgertest.Fate{}
+	for _, f := range w.Fates {
+		byDocument[f.Document] = append(byDocument[f.Document], f)
 	}
 	left := rng.IntN(4)
-	for key := range w.docs {
+	for key := range w.Docs {
 		if left == 0 {
 			return
 		}
 		left--
-		member.without[key] = true
+		member.Without[key] = true
 		for _, f := range byDocument[key] {
-			f.member = "missing"
+			f.Member = "missing"
 		}
 	}
 }
@@ -260,15 +247,15 @@ func take(t *testing.T, part *Part, from *Ledger) {
 	}
 }
 
-// judge holds a result against the truth.
-func (w *world) judge(t *testing.T, seed uint64, result *record.LedgerResult) {
+// judgeWorld holds a result against the truth.
+func judgeWorld(w *ledgertest.World, t *testing.T, seed uint64, result *record.LedgerResult) {
 	t.Helper()
 	var told [4]int64
 	lost := map[string]bool{}
-	for name, f := range w.fates {
-		told[f.told]++
-		if w.class(f) == record.WriteLost {
-			lost[w.document(name, f)] = true
+	for name, f := range w.Fates {
+		told[f.Told]++
+		if w.Class(f) == record.WriteLost {
+			lost[document(w, name, f)] = true
 		}
 	}
 	claimed := map[string]bool{}
@@ -276,27 +263,28 @@ func (w *world) judge(t *testing.T, seed uint64, result *record.LedgerResult) {
 		claimed[lost.ID] = true
 	}
 	opt := cmpopts.EquateEmpty()
-	diff := cmp.Diff(w.expected(inserts), result.Inserts, opt) + cmp.Diff(w.expected(updates), result.Updates,
+	diff := cmp.Diff(w.Expected(ledgertest.Inserts), result.Inserts, opt) + cmp.Diff(w.Expected(ledgertest.Updates),
+		result.Updates,
 		opt) + cmp.Diff(lost, claimed, opt)
 	if diff != "" {
 		t.Errorf("seed %d (-want +got):\n%s%v", seed, diff, result.Examples)
 	}
 	got := [4]int64{acknowledged: result.Acknowledged, notApplied: result.NotApplied, indeterminate: result.Indeterminate}
-	if got != told || result.Attempted != int64(len(w.fates)) {
-		t.Errorf("seed %d: the ledger was told %v of %d writes, the world said %v of %d", seed, got, result.Attempted, told, len(w.fates))
+	if got != told || result.Attempted != int64(len(w.Fates)) {
+		t.Errorf("seed %d: the ledger was told %v of %d writes, the world said %v of %d", seed, got, result.Attempted, told, len(w.Fates))
 	}
 }
 
 // document names a write as the result of the own workload does.
-func (w *world) document(name string, f *fate) string {
-	if f.kind == updates {
+func document(w *ledgertest.World, name string, f *ledgertest.Fate) string {
+	if f.Kind == ledgertest.Updates {
 		return name
 	}
 	var hex string
-	if n, _ := fmt.Sscanf(f.document, "ObjectID(%q)", &hex); n == 1 {
+	if n, _ := fmt.Sscanf(f.Document, "ObjectID(%q)", &hex); n == 1 {
 		return hex
 	}
-	return f.document
+	return f.Document
 }
 
 // A client that is killed at any time hides losses, but makes none. What it handed over is found as ever.
@@ -305,8 +293,9 @@ func TestCutHistories(t *testing.T) {
 	var found, hidden int
 	for seed := first; seed < first+60/fewer && !t.Failed(); seed++ {
 		rng := rand.New(rand.NewPCG(seed, 4))
-		w := newWorld(rng, map[mishap]float64{lose: 0.05, roll: 0.05, refuse: 0.02})
-		w.loaded = true
+		w := ledgertest.New(rng, map[ledgertest.Mishap]float64{ledgertest.Lose: 0.05, ledgertest.Roll: 0.05,
+			ledgertest.Refuse: 0.02})
+		w.Loaded = true
 		l, into := New(Options{Run: 9, Seed: seed, Writers: 4}), New(Options{Run: 9, Seed: seed})
 		own, err := l.Workload(Params{})
 		if err != nil {
@@ -314,11 +303,11 @@ func TestCutHistories(t *testing.T) {
 		}
 		part := into.Part(0)
 		handingOver(t, l, part, 1<<rng.IntN(12), func() { drive(t, own, w, 4, int64(500+rng.IntN(3000))) })
-		for _, undo := range w.rolling {
+		for _, undo := range w.Rolling {
 			undo()
 		}
 		into.Cut(0, 4, 0)
-		all := AuditOptions{Workload: own, Final: &reader{name: FinalRead, w: w}, MostLost: 1 << 20}
+		all := AuditOptions{Workload: own, Final: &ledgertest.Reader{Source: FinalRead, W: w}, MostLost: 1 << 20}
 		truth, got := audited(t, l, all), audited(t, into, all)
 		lost := map[string]bool{}
 		for _, x := range truth.Lost {

@@ -11,6 +11,7 @@ import (
 
 func (a *audit) judge() {
 	r := a.result
+	r.Unchecked = a.l.uncheckedWrites()
 	for _, w := range a.l.writers() {
 		if w.inserts.cut && w.inserts.next+w.updates.next == 0 {
 			continue // nothing of it was handed over
@@ -24,6 +25,9 @@ func (a *audit) judge() {
 			r.Indeterminate += l.next - l.count[acknowledged] - l.count[notApplied]
 			a.countShards(l)
 			j := a.newJudge(w, k)
+			if k == inserts {
+				j.torn = a.tornWrites(w)
+			}
 			j.all()
 			a.keepLost(j)
 		}
@@ -39,6 +43,7 @@ func (a *audit) judge() {
 	}
 	a.add(inserts, record.WriteCorrupt, a.final.damaged)
 	a.judgeMembers()
+	r.LostAtLeast = r.Hidden > 0 || len(r.Unchecked) > 0 || len(a.l.notes) > 0
 }
 
 // add counts writes of a class. Classes that do not occur are left out.
@@ -63,6 +68,7 @@ type judge struct {
 	members []memberSight
 	stale   map[int64]int64 // when the read began that did not find the write, by sequence
 	lost    []int64
+	torn    bitset
 	// Counts of the frequent classes, which are added to the result at once.
 	ok, recovered, dropped int64
 }
@@ -109,7 +115,7 @@ func (j *judge) ordinary(n, width int64) bool {
 		return false
 	}
 	i := n / 64
-	if j.final.again.word(i)|j.final.odd.word(i)|j.final.bad.word(i)|j.diverged(i)|j.late(i) != 0 {
+	if j.final.again.word(i)|j.final.odd.word(i)|j.final.bad.word(i)|j.torn.word(i)|j.diverged(i)|j.late(i) != 0 {
 		return false
 	}
 	there := int64(bits.OnesCount64(j.final.present.word(i)))
@@ -142,6 +148,9 @@ func (j *judge) one(n int64) {
 		j.lost = append(j.lost, n)
 	case !known && s != notApplied:
 		j.a.add(j.k, record.WriteNeverRead, 1)
+	case j.torn.has(n) && s != notApplied:
+		j.wrong(record.WriteTorn, n, map[bool]string{true: "is present", false: "is absent"}[there]+
+			", and others of the same transaction are not")
 	case stale && there:
 		at, _ := j.l.acknowledgedAt(n)
 		j.wrong(record.WriteStale, n, fmt.Sprintf("was acknowledged at %v and not found by a read begun at %v",
@@ -190,7 +199,7 @@ func (a *audit) judgeGroups() {
 			shard := a.l.shardOfGroup(i)
 			a.shard(shard).Acknowledged += int64(told[acknowledged])
 			if a.final.complete {
-				a.loseOn(shard, max(0, int64(told[acknowledged])-a.final.found[i]), -1)
+				a.loseOn(shard, max(0, int64(told[acknowledged])-a.final.found[i]), age{})
 			}
 		}
 		a.judgeGroup(int64(told[acknowledged]), int64(told[indeterminate]), int64(told[notApplied]), a.final.found[i], known)
@@ -208,6 +217,9 @@ func (a *audit) judgeGroup(acked, unknown, refused, found int64, known bool) {
 		return
 	}
 	a.add(updates, record.WriteLost, acked-there)
+	a.result.LostUntimed += acked - there
+	// Of what was found, as much as possible may be of the updates without an answer.
+	a.result.Hidden += max(0, there-max(0, found-unknown))
 	a.add(updates, record.WriteDropped, unknown-back)
 	if more := found - acked - unknown; more > 0 && known {
 		phantom := min(more, refused)

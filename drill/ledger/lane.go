@@ -38,11 +38,14 @@ type lane struct {
 	next  int64 // sequence of the next write
 	pages []page
 	ring  []int64  // exact acknowledgement times of the last writes, by sequence modulo length
+	took  []uint32 // how long before that each was sent, in microseconds, rounded up
 	marks []uint32 // time of the first settled write of each markWrites, in markUnit ns
 	count [4]int64 // settled writes by state
 	// where is 1 + the number of the shard of each write, 0 if not known; nil without shards.
 	where []uint8
-	cut   bool // nothing is known from next on: any of these may have been attempted
+	// joined has the writes that belong to the same transaction as the write before.
+	joined bitset
+	cut    bool // nothing is known from next on: any of these may have been attempted
 
 	handed int64 // all writes before it are settled and were handed over
 	marked int   // marks that were handed over
@@ -51,7 +54,9 @@ type lane struct {
 // ringSize returns the power of two that is at most n, and at least 64.
 func ringSize(n int) int { return 1 << (bits.Len(uint(max(n, 64))) - 1) }
 
-func newLane(recent int) lane { return lane{ring: make([]int64, recent)} }
+func newLane(recent int) lane {
+	return lane{ring: make([]int64, recent), took: make([]uint32, recent)}
+}
 
 // begin reserves n sequence numbers and returns the first.
 func (l *lane) begin(n int64) int64 {
@@ -109,11 +114,21 @@ func (l *lane) shardOf(sequence int64) int {
 	return int(l.where[sequence]) - 1
 }
 
-// resolve sets the outcome of a write, once. at is when it was known, in run time.
-func (l *lane) resolve(sequence int64, s state, at int64) {
+// join notes that a write belongs to the same transaction as the one before.
+func (l *lane) join(sequence int64) {
+	for int64(len(l.joined)) <= sequence/64 {
+		l.joined = append(l.joined, 0)
+	}
+	l.joined[sequence/64] |= 1 << (sequence % 64)
+}
+
+// resolve sets the outcome of a write, once. sent and at are when it was sent and when the outcome was known, in run
+// time.
+func (l *lane) resolve(sequence int64, s state, sent, at int64) {
 	l.set(sequence, s)
 	if s == acknowledged {
-		l.ring[sequence&int64(len(l.ring)-1)] = at
+		i := sequence & int64(len(l.ring)-1)
+		l.ring[i], l.took[i] = at, uint32(min(max(at-sent+999, 0)/1000, math.MaxUint32))
 	}
 	if mark := int(sequence / markWrites); mark >= len(l.marks) {
 		l.mark(mark, at)
@@ -169,6 +184,21 @@ func (l *lane) acknowledgedAt(sequence int64) (at, within int64) {
 	return from, to - from
 }
 
+// sentAt returns a time at which an acknowledged write had not been sent yet, or was being sent.
+func (l *lane) sentAt(sequence int64) int64 {
+	if l.next-sequence <= int64(len(l.ring)) {
+		i := sequence & int64(len(l.ring)-1)
+		return l.ring[i] - int64(l.took[i])*1000
+	}
+	block := min(sequence/markWrites, int64(len(l.marks))-1)
+	for b := block - 1; b >= 0; b-- { // a batch may have several marks of the same time
+		if l.marks[b] < l.marks[block] {
+			return int64(l.marks[b]) * markUnit
+		}
+	}
+	return 0
+}
+
 // known reports whether a write of this number was begun.
 func (l *lane) known(sequence int64) bool { return sequence >= 0 && sequence < l.next }
 
@@ -184,7 +214,8 @@ func (l *lane) settled() {
 }
 
 func (l *lane) bytes() int64 {
-	n := int64(cap(l.pages))*16 + int64(cap(l.ring))*8 + int64(cap(l.marks))*4 + int64(cap(l.where))
+	n := int64(cap(l.pages))*16 + int64(cap(l.ring))*12 + int64(cap(l.marks))*4 + int64(cap(l.where)) +
+		int64(cap(l.joined))*8
 	for _, p := range l.pages {
 		if p.bits != nil {
 			n += pageBytes

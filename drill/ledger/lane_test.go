@@ -9,7 +9,7 @@ import (
 func fill(n int64, tell func(i int64) state) *lane {
 	l := newLane(1 << 10)
 	for i := range n {
-		l.resolve(l.begin(1), tell(i), i*1000)
+		l.resolve(l.begin(1), tell(i), 0, i*1000)
 	}
 	return &l
 }
@@ -37,7 +37,7 @@ func TestLaneSettlesLargeBatches(t *testing.T) {
 	l := newLane(64)
 	first := l.begin(10 * pageWrites)
 	for i := range int64(10 * pageWrites) {
-		l.resolve(first+i, acknowledged, i)
+		l.resolve(first+i, acknowledged, 0, i)
 	}
 	if n := l.count[acknowledged]; n != 10*pageWrites || l.state(0) != acknowledged ||
 		l.state(10*pageWrites-1) != acknowledged {

@@ -111,10 +111,10 @@ type writer struct {
 	inserts lane
 	updates lane // of the own workload
 	absent  []absence
-	missed  int64 // absences beyond the limit
-	wrong   int64 // reads whose content was wrong
-	skipped int64 // writes that cannot be checked: upserts and replacements of a wrapped workload
-	told    int   // absences that were handed over
+	missed  int64                 // absences beyond the limit
+	wrong   int64                 // reads whose content was wrong
+	skipped [uncheckedKinds]int64 // writes of a wrapped workload that cannot be checked
+	told    int                   // absences that were handed over
 
 	latest atomic.Int64 // 1 + the last acknowledged update, 0 for none; other streams read it
 	part   *Part        // from which it is, nil for this process

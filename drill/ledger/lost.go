@@ -2,11 +2,25 @@ package ledger
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/plimsoll-bench/plimsoll/record"
 )
+
+// Fault is a fault of the run, as the age of lost writes needs it.
+type Fault struct {
+	// At is the run time at which it took effect, as far as known, and Earliest and Latest are the limits of that time.
+	Earliest, At, Latest int64
+	// Shards are the numbers of the shards that it struck; nil if it may have struck any.
+	Shards []int
+}
+
+// mayStrike reports whether a fault may have struck a shard; -1 is an unknown one.
+func (f *Fault) mayStrike(shard int) bool {
+	return f.Shards == nil || shard < 0 || slices.Contains(f.Shards, shard)
+}
 
 // keepLost adds the lost writes of one lane to the result.
 func (a *audit) keepLost(j *judge) {
@@ -21,49 +35,68 @@ func (a *audit) keepLost(j *judge) {
 	r.LostRanges = append(r.LostRanges, name+": "+ranges(j.lost))
 	for _, n := range j.lost {
 		at, within := j.l.acknowledgedAt(n)
-		age := a.age(at)
-		a.loseOn(j.l.shardOf(n), 1, knownAge(at, age, len(a.opts.Faults)))
-		if at >= 0 && len(a.opts.Faults) > 0 {
-			r.LossWindow = max(r.LossWindow, age, 0)
-		}
+		shard := j.l.shardOf(n)
+		age := a.age(j.l, n, shard)
+		age.add(r)
+		a.loseOn(shard, 1, age)
 		if len(r.Lost) >= a.opts.MostLost {
 			continue
 		}
-		shard := ""
+		name := ""
 		if a.shards != nil {
-			shard = a.shard(j.l.shardOf(n)).Shard
+			name = a.shard(shard).Shard
 		}
 		r.Lost = append(r.Lost, record.LostWrite{Writer: j.w.number, Sequence: n, ID: a.idText(j.w.number, j.k, n),
-			Shard:        shard,
-			Acknowledged: at, Within: within, Age: age, Found: a.where(j.w.number, j.k, n)})
+			Shard: name, Acknowledged: at, Within: within, Age: age.of, Found: a.where(j.w.number, j.k, n)})
 	}
 }
 
-// knownAge is an age for the loss window. A write that was acknowledged after the fault counts as right before it.
-func knownAge(at, age int64, faults int) int64 {
-	if at < 0 || faults == 0 {
-		return -1
-	}
-	return max(age, 0)
+// age is how long before a fault took effect a lost write was acknowledged.
+type age struct {
+	known bool
+	// of is below 0 if the write was acknowledged after the last fault had taken effect, or -1 if nothing is known.
+	of          int64
+	least, most int64 // limits of that time, not below 0
+	// after says that the write was sent after the effect. The server may have acknowledged a write before it that was
+	// sent before it.
+	after bool
 }
 
-// age returns how long before the next fault a write was acknowledged. After the last fault it is negative. It is -1
-// without a fault, or if the time is not known.
-func (a *audit) age(at int64) int64 {
-	if at < 0 || len(a.opts.Faults) == 0 {
-		return -1
-	}
-	var after, last int64 = -1, a.opts.Faults[0]
-	for _, f := range a.opts.Faults {
-		last = max(last, f)
-		if f >= at && (after < 0 || f < after) {
-			after = f
+// age returns the age of a lost write.
+func (a *audit) age(l *lane, n int64, shard int) age {
+	at, within := l.acknowledgedAt(n)
+	var next, last *Fault
+	for i := range a.opts.Faults {
+		f := &a.opts.Faults[i]
+		switch {
+		case !f.mayStrike(shard):
+		case f.Latest >= at && (next == nil || f.Latest < next.Latest):
+			next = f
+		case f.Latest < at && (last == nil || f.Latest > last.Latest):
+			last = f
 		}
 	}
-	if after < 0 {
-		after = last
+	switch {
+	case at < 0 || next == nil && last == nil:
+		return age{of: -1}
+	case next == nil:
+		return age{known: true, of: last.Latest - at, after: l.sentAt(n) > last.Latest}
 	}
-	return after - at
+	return age{known: true, of: max(0, next.At-at), least: max(0, next.Earliest-at-within), most: next.Latest - at}
+}
+
+// add adds the age of a lost write to what is known of all.
+func (g age) add(r *record.LedgerResult) {
+	if !g.known {
+		r.LostUntimed++
+		return
+	}
+	r.LossWindow = max(r.LossWindow, g.of, 0)
+	r.LossLeast, r.LossMost = max(r.LossLeast, g.least), max(r.LossMost, g.most)
+	if g.after {
+		r.LostAfter++
+		r.LossAfter = max(r.LossAfter, -g.of)
+	}
 }
 
 // where names the other place where a lost write was found, "" if none.

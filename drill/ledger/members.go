@@ -135,7 +135,7 @@ func (a *audit) difference(m *pass) (missing, extra int64) {
 		for k := range kinds {
 			final, here := &a.final.books(w.number).of[k], &m.books(w.number).of[k]
 			for at := range max(len(final.present), len(here.present)) {
-				f, h := wordOf(final.present, at), wordOf(here.present, at)
+				f, h := final.present.word(int64(at)), here.present.word(int64(at))
 				missing += int64(bits.OnesCount64(f &^ h))
 				extra += int64(bits.OnesCount64(h &^ f))
 			}
@@ -146,14 +146,6 @@ func (a *audit) difference(m *pass) (missing, extra int64) {
 		extra += max(0, m.found[g]-a.final.found[g])
 	}
 	return missing, extra
-}
-
-// wordOf returns a word of a bitset, 0 beyond its end.
-func wordOf(b bitset, i int) uint64 {
-	if i < len(b) {
-		return b[i]
-	}
-	return 0
 }
 
 // memberRead returns the index of a member's pass in the result.

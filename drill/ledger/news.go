@@ -14,7 +14,7 @@ import (
 )
 
 // magic begins a hand-over. Its last byte is the version of the format.
-const magic = "PLMLDG\x00\x03"
+const magic = "PLMLDG\x00\x04"
 
 // News returns everything since the last call, for [Part.Take]. One goroutine calls it. The streams may run meanwhile:
 // then writes under way follow in the next hand-over.
@@ -60,7 +60,10 @@ func (e *encoder) writer(w *writer) {
 	defer w.mu.Unlock()
 	absent := w.absent[w.told:]
 	w.told = len(w.absent)
-	e.put(uint64(w.number), uint64(w.missed), uint64(w.wrong), uint64(w.skipped), uint64(len(absent)))
+	e.put(uint64(w.number), uint64(w.missed), uint64(w.wrong), uint64(len(absent)))
+	for _, n := range w.skipped {
+		e.put(uint64(n))
+	}
 	for _, a := range absent {
 		e.put(uint64(a.kind), uint64(a.sequence))
 		e.signed(a.begun)
@@ -91,8 +94,15 @@ func (e *encoder) lane(l *lane) {
 	for n := oldest(from, l.next, len(l.ring)); n < l.next; n++ {
 		at := l.ring[n&int64(len(l.ring)-1)]
 		e.signed(at - last)
+		e.put(uint64(l.took[n&int64(len(l.ring)-1)]))
 		last = at
 	}
+	for n := from; n < l.next; n++ {
+		if l.joined.has(n) {
+			e.put(uint64(n - from + 1))
+		}
+	}
+	e.put(0)
 	where := l.where[min(from, int64(len(l.where))):]
 	e.put(uint64(len(where)))
 	e.b = append(e.b, where...)
@@ -190,8 +200,11 @@ type decoder struct {
 }
 
 func (d *decoder) writer(w *writer) {
-	w.missed, w.wrong, w.skipped = int64(d.Get(math.MaxInt64)), int64(d.Get(math.MaxInt64)), int64(d.Get(math.MaxInt64))
+	w.missed, w.wrong = int64(d.Get(math.MaxInt64)), int64(d.Get(math.MaxInt64))
 	absent := d.Get(mostAbsences)
+	for i := range w.skipped {
+		w.skipped[i] = int64(d.Get(math.MaxInt64))
+	}
 	for ; absent > 0 && !d.Bad; absent-- {
 		a := absence{kind: kind(d.Get(uint64(kinds) - 1)), sequence: int64(d.Get(maxSequence)), begun: d.Signed() + d.shift}
 		w.absent = append(w.absent, a)
@@ -231,7 +244,15 @@ func (d *decoder) lane(l *lane) {
 	last = 0
 	for n := oldest(from, next, int(ring)); n < next && !d.Bad; n++ {
 		last += d.Signed()
-		l.ring[n&int64(len(l.ring)-1)] = last + d.shift
+		i := n & int64(len(l.ring)-1)
+		l.ring[i], l.took[i] = last+d.shift, uint32(d.Get(math.MaxUint32))
+	}
+	for !d.Bad {
+		at := int64(d.Get(uint64(next - from)))
+		if at == 0 {
+			break
+		}
+		l.join(from + at - 1)
 	}
 	if where := d.Take(d.Get(uint64(next - from))); len(where) > 0 {
 		l.where = append(l.where, make([]uint8, max(0, from-int64(len(l.where))))...)
@@ -245,11 +266,12 @@ func (l *lane) enlarge(size int) {
 	if len(l.ring) >= size {
 		return
 	}
-	ring := make([]int64, size)
+	ring, took := make([]int64, size), make([]uint32, size)
 	for n := oldest(0, l.next, len(l.ring)); n < l.next; n++ {
-		ring[n&int64(size-1)] = l.ring[n&int64(len(l.ring)-1)]
+		to, of := n&int64(size-1), n&int64(len(l.ring)-1)
+		ring[to], took[to] = l.ring[of], l.took[of]
 	}
-	l.ring = ring
+	l.ring, l.took = ring, took
 }
 
 func (d *decoder) groups(shared func() *groups) {

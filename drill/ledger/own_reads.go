@@ -62,7 +62,8 @@ func (l *Ledger) peers(number int) []*writer {
 
 func (s *ownStream) settleUpdate(st *load.Settlement) {
 	now := stateOf(st, 0, 1)
-	s.writer.updates.resolve(s.sequence, now, st.Ended)
+	s.writer.updates.resolve(s.sequence, now, st.Sent, st.Ended)
+	s.confirmed = confirmed(now, st)
 	e := reads.Event{Sent: st.Sent, Ended: st.Ended, Server: st.Server, Sequence: s.sequence}
 	switch now {
 	case acknowledged:

@@ -28,6 +28,7 @@ type ownStream struct {
 
 	sequence  int64 // of the current operation
 	under     bool  // an operation is under way
+	confirmed bool  // see Confirmed
 	plain     []byte
 	doc       []byte
 	filter    []byte
@@ -132,12 +133,14 @@ func (s *ownStream) Settle(op *workload.Op, st *load.Settlement) {
 	if !s.under {
 		return
 	}
-	s.under = false
+	s.under, s.confirmed = false, false
 	s.writer.mu.Lock()
 	defer s.writer.mu.Unlock()
 	switch op.Class {
 	case ownInsert:
-		s.writer.inserts.resolve(s.sequence, stateOf(st, 0, 1), st.Ended)
+		now := stateOf(st, 0, 1)
+		s.writer.inserts.resolve(s.sequence, now, st.Sent, st.Ended)
+		s.confirmed = confirmed(now, st)
 	case ownUpdate:
 		s.settleUpdate(st)
 	case ownRead:
@@ -153,6 +156,9 @@ func (s *ownStream) Settle(op *workload.Op, st *load.Settlement) {
 		}
 	}
 }
+
+// Confirmed reports whether the last operation was a write that was acknowledged, or asked for no acknowledgement.
+func (s *ownStream) Confirmed() bool { return s.confirmed }
 
 // Verify implements [workload.Verifier]: the document must be the requested insert, undamaged.
 func (s *ownStream) Verify(op *workload.Op, _ int, doc []byte) (ok, checked bool) {

@@ -21,10 +21,11 @@ func (b *bitset) set(i, of int64) {
 	(*b)[i/64] |= 1 << (i % 64)
 }
 
-func (b bitset) has(i int64) bool { return b != nil && b[i/64]>>(i%64)&1 == 1 }
+func (b bitset) has(i int64) bool { return b.word(i/64)>>(i%64)&1 == 1 }
 
+// word returns 64 bits, none beyond the end.
 func (b bitset) word(i int64) uint64 {
-	if b == nil {
+	if i >= int64(len(b)) {
 		return 0
 	}
 	return b[i]
@@ -58,6 +59,7 @@ type pass struct {
 	documents, foreign int64
 	unexpected         [kinds]int64
 	damaged            int64
+	unread             int64 // inserts whose content was not compared
 }
 
 // books are a writer and what this pass found of it.
@@ -72,7 +74,7 @@ const mostDense = 1 << 16
 func (a *audit) newPass(name string) *pass {
 	p := &pass{a: a, name: name, count: counterName(a.l.opts.Run), strict: true, byMap: map[int]*books{}}
 	for _, w := range a.l.writers() {
-		p.strict = p.strict && w.skipped == 0 && !w.inserts.cut
+		p.strict = p.strict && !w.changes() && !w.inserts.cut
 		b := &books{w: w}
 		if w.number >= mostDense {
 			p.byMap[w.number] = b
@@ -182,7 +184,11 @@ func (p *pass) taggedDocument() {
 			p.copied(r.tag.writer, r.tag.sequence)
 			return // its counter is a copy, too
 		}
-		sound := !p.strict || r.counted || r.body == r.tag.body
+		sound := r.body == r.tag.body
+		if !p.strict || r.counted {
+			sound = true
+			p.unread++
+		}
 		p.insert(r.tag.writer, r.tag.sequence, sound)
 	case r.tagged:
 		p.foreign++

@@ -35,14 +35,19 @@ func (a *audit) countShards(l *lane) {
 	}
 }
 
-// loseOn adds n lost writes to a shard. age is how long before the fault they were acknowledged; -1 is not known.
-func (a *audit) loseOn(shard int, n, age int64) {
+// loseOn adds n lost writes of one age to a shard.
+func (a *audit) loseOn(shard int, n int64, of age) {
 	if a.shards == nil || n == 0 {
 		return
 	}
 	s := a.shard(shard)
 	s.Lost += n
-	s.LossWindow = max(s.LossWindow, age)
+	if of.known {
+		s.LossWindow = max(s.LossWindow, of.of, 0)
+	}
+	if of.after {
+		s.LossAfter = max(s.LossAfter, -of.of)
+	}
 }
 
 // byShard adds the counts by shard to the result. Writes whose shard is not known are left out if there are none.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/plimsoll-bench/plimsoll/drill/ledger/ledgertest"
 	"github.com/plimsoll-bench/plimsoll/load"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/store"
@@ -24,11 +25,11 @@ var shardNames = []string{"shard1", "shard2", "shard3"}
 // lossesByShard makes n writes of a workload, of which those to shard2 are lost from the given one on, and audits them
 // after the ledger has been handed over.
 func lossesByShard(t *testing.T, n, from int,
-	make func(l *Ledger, w *world) workload.Workload) (*record.LedgerResult, []record.LedgerShard) {
+	make func(l *Ledger, w *ledgertest.World) workload.Workload) (*record.LedgerResult, []record.LedgerShard) {
 	t.Helper()
 	l := New(Options{Run: 5, Seed: 3, Writers: 1})
 	l.Place(thirds{}, len(shardNames))
-	w := newWorld(rand.New(rand.NewPCG(1, 1)), nil)
+	w := ledgertest.New(rand.New(rand.NewPCG(1, 1)), nil)
 	wl := make(l, w)
 	s := wl.Stream(0, 1)
 	want := []record.LedgerShard{{LossWindow: -1}, {Shard: "shard1", LossWindow: -1}, {Shard: "shard2", LossWindow: -1},
@@ -48,7 +49,7 @@ func lossesByShard(t *testing.T, n, from int,
 					shard.LossWindow = max(shard.LossWindow, fault-at)
 					continue
 				}
-				w.insert(unmarshal(doc), fine)
+				w.Insert(ledgertest.Unmarshal(doc), ledgertest.Fine)
 			}
 			for _, u := range r.Updates {
 				shard := &want[thirds{}.OfID("", idOf(u.Filter))+1]
@@ -58,7 +59,7 @@ func lossesByShard(t *testing.T, n, from int,
 					shard.LossWindow = max(shard.LossWindow, fault-at)
 					continue
 				}
-				w.update(u, fine)
+				w.Update(u, ledgertest.Fine)
 			}
 		}
 		s.(load.Settler).Settle(&op, &load.Settlement{Outcome: store.OK, Confirmed: len(op.Requests), Failed: -1,
@@ -68,13 +69,14 @@ func lossesByShard(t *testing.T, n, from int,
 	back := New(Options{Run: 5, Seed: 3})
 	take(t, back.Part(0), l)
 	back.Place(thirds{}, len(shardNames))
-	return audited(t, back, AuditOptions{Workload: wl, Final: &reader{name: FinalRead, w: w}, Faults: []int64{fault},
+	return audited(t, back, AuditOptions{Workload: wl, Final: &ledgertest.Reader{Source: FinalRead, W: w},
+		Faults: []Fault{{fault, fault, fault, nil}},
 		Shards: shardNames}), want
 }
 
 // Each write of the own workload counts on its shard, and so does its loss.
 func TestLossesByShard(t *testing.T) {
-	got, want := lossesByShard(t, 2000, 1900, func(l *Ledger, _ *world) workload.Workload {
+	got, want := lossesByShard(t, 2000, 1900, func(l *Ledger, _ *ledgertest.World) workload.Workload {
 		own, err := l.Workload(Params{Insert: 2, Update: 1})
 		if err != nil {
 			t.Fatal(err)
@@ -98,7 +100,7 @@ func TestLossesOfAnotherWorkloadByShard(t *testing.T) {
 		"inserts": {"insertproportion": "1", "updateproportion": "0", "readproportion": "0"},
 		"updates": {"insertproportion": "0", "updateproportion": "1", "readproportion": "0"},
 	} {
-		got, want := lossesByShard(t, 1500, 1400, func(l *Ledger, w *world) workload.Workload {
+		got, want := lossesByShard(t, 1500, 1400, func(l *Ledger, w *ledgertest.World) workload.Workload {
 			inner, err := workload.Open(workload.Spec{Name: "core", Records: 50, Seed: 3, Run: 1, Params: params})
 			if err != nil {
 				t.Fatal(err)
@@ -106,7 +108,7 @@ func TestLossesOfAnotherWorkloadByShard(t *testing.T) {
 			if _, err := load.Fill(t.Context(), load.FillConfig{Parallel: 1, SkipCount: true}, inner, w, nowhere{}); err != nil {
 				t.Fatal(err)
 			}
-			w.loaded = true
+			w.Loaded = true
 			return l.Wrap(inner)
 		})
 		if name == "updates" {

@@ -8,11 +8,13 @@ import (
 	"testing"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/plimsoll-bench/plimsoll/drill/ledger/ledgertest"
 )
 
 // The form of a tag is that of all ledgers: what one process writes another one reads, and people find documents by it.
 func TestTagIsSmallAndOfOneForm(t *testing.T) {
-	plain := marshal(bson.D{{Key: "_id", Value: "a"}, {Key: "x", Value: int32(1)}})
+	plain := ledgertest.Marshal(bson.D{{Key: "_id", Value: "a"}, {Key: "x", Value: int32(1)}})
 	tagged, ok := appendTagged(nil, plain, 0x2a, 3, 17)
 	if !ok || len(tagged) != len(plain)+40 {
 		t.Fatalf("%v, %d bytes more", ok, len(tagged)-len(plain))
@@ -37,7 +39,7 @@ func TestTagIsSmallAndOfOneForm(t *testing.T) {
 // What has the name of a tag and is none, or is damaged, counts as a tag that cannot be trusted.
 func TestWrongTags(t *testing.T) {
 	plain := bson.D{{Key: "_id", Value: "a"}, {Key: "x", Value: int32(1)}}
-	tagged, _ := appendTagged(nil, marshal(plain), 0x2a, 3, 17)
+	tagged, _ := appendTagged(nil, ledgertest.Marshal(plain), 0x2a, 3, 17)
 	_, v := bson.Raw(tagged).Lookup(tagName).Binary()
 	wrong := []any{
 		bson.D{{Key: "r", Value: int64(1)}, {Key: "w", Value: int32(1)}, {Key: "s", Value: int64(1)},
@@ -53,7 +55,8 @@ func TestWrongTags(t *testing.T) {
 	}
 	for _, value := range wrong {
 		var r reading
-		if doc := marshal(append(plain[:2:2], bson.E{Key: tagName, Value: value})); !r.read(doc, "", false) || !r.tagged ||
+		if doc := ledgertest.Marshal(append(plain[:2:2], bson.E{Key: tagName, Value: value})); !r.read(doc, "",
+			false) || !r.tagged ||
 			r.trusted {
 			t.Errorf("%v: tagged %v, trusted %v", value, r.tagged, r.trusted)
 		}
@@ -63,10 +66,9 @@ func TestWrongTags(t *testing.T) {
 // Counters of any run are no part of what was inserted, whatever number a server has made of them; fields with names
 // that only look like theirs are.
 func TestCounters(t *testing.T) {
-	plain := marshal(bson.D{{Key: "_id", Value: "a"}, {Key: "x", Value: int32(1)}})
+	plain := ledgertest.Marshal(bson.D{{Key: "_id", Value: "a"}, {Key: "x", Value: int32(1)}})
 	tagged, _ := appendTagged(nil, plain, 0x2a, 3, 17)
-	var inserted bson.D
-	must(bson.Unmarshal(tagged, &inserted))
+	inserted := ledgertest.Unmarshal(tagged)
 	const name = "_plimsoll0000002a"
 	for _, c := range []struct {
 		e       bson.E
@@ -87,7 +89,7 @@ func TestCounters(t *testing.T) {
 		{bson.E{Key: "_plimsolk0000002a", Value: int32(7)}, 0, false, true},
 	} {
 		var r reading
-		if !r.read(marshal(append(inserted[:3:3], c.e)), name, false) || !r.trusted || r.updates != c.updates ||
+		if !r.read(ledgertest.Marshal(append(inserted[:3:3], c.e)), name, false) || !r.trusted || r.updates != c.updates ||
 			r.counted != c.counted {
 			t.Errorf("%v is read as %d updates, counted %v", c.e, r.updates, r.counted)
 		}
@@ -97,7 +99,7 @@ func TestCounters(t *testing.T) {
 		// In a document of the load phase, which has no tag.
 		before := reading{}
 		before.read(plain, name, false)
-		r.read(marshal(bson.D{{Key: "_id", Value: "a"}, {Key: "x", Value: int32(1)}, c.e}), name, true)
+		r.read(ledgertest.Marshal(bson.D{{Key: "_id", Value: "a"}, {Key: "x", Value: int32(1)}, c.e}), name, true)
 		if r.tagged || r.updates != c.updates || (r.body == before.body) == c.body {
 			t.Errorf("%v without a tag: tagged %v, %d updates", c.e, r.tagged, r.updates)
 		}
@@ -119,16 +121,17 @@ func TestNamesOfTheLedgerInDocuments(t *testing.T) {
 			d = append(d, bson.E{Key: names[rng.IntN(len(names))] + strings.Repeat("k", i/3), Value: value})
 		}
 		rng.Shuffle(rng.IntN(len(d))+1, func(i, j int) { d[i], d[j] = d[j], d[i] })
-		doc, ok := appendTagged(nil, marshal(d), 42, 5, rng.Int64N(maxSequence))
+		doc, ok := appendTagged(nil, ledgertest.Marshal(d), 42, 5, rng.Int64N(maxSequence))
 		var r reading
 		if !ok || !r.read(doc, counterName(42), false) || !r.trusted || r.body != r.tag.body ||
 			r.tag.id != bound(r.tag.self, r.id) || r.counted {
 			t.Fatalf("%v is read as %+v", d, r)
 		}
 		marks := r.marks
-		updated := append(unmarshal(doc), bson.E{Key: counterName(43), Value: int32(1)},
+		updated := append(ledgertest.Unmarshal(doc), bson.E{Key: counterName(43), Value: int32(1)},
 			bson.E{Key: counterName(42), Value: int32(2)})
-		if !r.read(marshal(updated), counterName(42), false) || !r.trusted || r.body != r.tag.body || r.updates != 2 ||
+		if !r.read(ledgertest.Marshal(updated), counterName(42), false) || !r.trusted || r.body != r.tag.body ||
+			r.updates != 2 ||
 			r.marks == marks {
 			t.Fatalf("%v is read as %+v", updated, r)
 		}

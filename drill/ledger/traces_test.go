@@ -7,6 +7,7 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
+	"github.com/plimsoll-bench/plimsoll/drill/ledger/ledgertest"
 	"github.com/plimsoll-bench/plimsoll/load"
 	"github.com/plimsoll-bench/plimsoll/store"
 	"github.com/plimsoll-bench/plimsoll/workload"
@@ -14,7 +15,7 @@ import (
 
 // log is a place of bytes.
 type log struct {
-	reader
+	ledgertest.Reader
 	bytes []byte
 }
 
@@ -24,7 +25,9 @@ func (l *log) Stretches(_ context.Context, each func([]byte) error) error { retu
 func TestTraces(t *testing.T) {
 	l, own, w := script(t, 100, func(i int) bool { return i >= 90 })
 	_, _, all := script(t, 100, func(int) bool { return false })
-	raw := func(n int64) []byte { return marshal(all.docs[keyOf(bson.ObjectID(ownID(5, 0, inserts, n)))]) }
+	raw := func(n int64) []byte {
+		return ledgertest.Marshal(all.Docs[ledgertest.KeyOf(bson.ObjectID(ownID(5, 0, inserts, n)))])
+	}
 	var old bytes.Buffer
 	for n := int64(85); n < 95; n++ {
 		old.WriteString("what a log has between them _plimsoll")
@@ -37,8 +40,9 @@ func TestTraces(t *testing.T) {
 	old.Write(foreign)
 	cut := raw(98)
 	old.Write(cut[:bytes.Index(cut, tagStart)+len(tagStart)+20])
-	place := &log{reader{name: "the old timeline"}, old.Bytes()}
-	got := audited(t, l, AuditOptions{Workload: own, Final: &reader{name: FinalRead, w: w}, Elsewhere: []Source{place}})
+	place := &log{ledgertest.Reader{Source: "the old timeline"}, old.Bytes()}
+	got := audited(t, l, AuditOptions{Workload: own, Final: &ledgertest.Reader{Source: FinalRead, W: w},
+		Elsewhere: []Source{place}})
 	if len(got.Lost) != 10 {
 		t.Fatalf("%d writes are lost", len(got.Lost))
 	}
@@ -65,7 +69,7 @@ func TestTracesOfUpdates(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w, log5 := newWorld(nil, nil), &bytes.Buffer{}
+	w, log5 := ledgertest.New(nil, nil), &bytes.Buffer{}
 	s := own.Stream(0, 1)
 	var op workload.Op
 	for i := range int64(n) {
@@ -73,13 +77,13 @@ func TestTracesOfUpdates(t *testing.T) {
 		slot, counter := slotOf(i)
 		id := bson.ObjectID(ownID(5, 0, updates, slot))
 		if i < kept {
-			w.apply(id, unmarshal(op.Requests[0].Updates[0].Update), 1)
+			w.Apply(id, ledgertest.Unmarshal(op.Requests[0].Updates[0].Update), 1)
 		}
 		d := bson.D{{Key: "_id", Value: id}}
 		for c := range counter + 1 {
 			d = append(d, bson.E{Key: string(rune('a' + c)), Value: int32(weightOf(5, 0, updateOf(slot, c)))})
 		}
-		raw := marshal(d)
+		raw := ledgertest.Marshal(d)
 		switch {
 		case i == n-1: // another weight
 			raw[len(raw)-4]++
@@ -88,15 +92,17 @@ func TestTracesOfUpdates(t *testing.T) {
 		case i >= n-liveSlots-2:
 			raw = nil // nothing of it
 		case i%3 == 0: // stored as another type
-			raw = marshal(append(d[:len(d)-1:len(d)-1], bson.E{Key: d[len(d)-1].Key, Value: int64(d[len(d)-1].Value.(int32))}))
+			raw = ledgertest.Marshal(append(d[:len(d)-1:len(d)-1], bson.E{Key: d[len(d)-1].Key,
+				Value: int64(d[len(d)-1].Value.(int32))}))
 		}
 		log5.WriteString("between")
 		log5.Write(raw[:max(0, len(raw)-2)])
 		s.(load.Settler).Settle(&op, &load.Settlement{Outcome: store.OK, Confirmed: 1, Failed: -1, Attempts: 1, Ended: i})
 	}
-	place := &log{reader{name: "the old timeline"}, log5.Bytes()}
-	got := audited(t, l, AuditOptions{Workload: own, Final: &reader{name: FinalRead, w: w}, Elsewhere: []Source{place},
-		MostLost: n})
+	place := &log{ledgertest.Reader{Source: "the old timeline"}, log5.Bytes()}
+	got := audited(t, l, AuditOptions{Workload: own, Final: &ledgertest.Reader{Source: FinalRead, W: w},
+		Elsewhere: []Source{place},
+		MostLost:  n})
 	if len(got.Lost) != n-kept {
 		t.Fatalf("%d updates are lost, want %d", len(got.Lost), n-kept)
 	}

@@ -80,6 +80,8 @@ type tagger struct {
 	groups  *groups
 	count   []byte
 
+	confirmed  bool  // the last operation had an acknowledged write that is checked
+	after      int64 // sequence after the last insert of the open transaction; -1 before the first
 	pieces     []piece
 	requests   []workload.Request
 	buf        []byte
@@ -116,7 +118,7 @@ func (s *tagger) Answer(op *workload.Op, i int, doc []byte) {
 		if p.request <= i {
 			kept = append(kept, p)
 		} else {
-			s.resolve(&p, notApplied, 0)
+			s.resolve(&p, notApplied, 0, 0)
 		}
 	}
 	s.pieces = kept
@@ -129,7 +131,7 @@ func (s *tagger) Answer(op *workload.Op, i int, doc []byte) {
 // tag replaces the requests that write. It does not change the requests of the inner stream, which prepares parts of
 // them once.
 func (s *tagger) tag(op *workload.Op) {
-	s.pieces = s.pieces[:0]
+	s.pieces, s.after = s.pieces[:0], -1
 	s.bare = *op
 	writes := false
 	for i := range op.Requests {
@@ -150,14 +152,20 @@ func (s *tagger) tagFrom(first int) {
 	defer s.writer.mu.Unlock()
 	end := first
 	for i := first; i < len(s.requests); i++ {
-		switch req := &s.requests[i]; req.Verb {
+		req := &s.requests[i]
+		if req.Starts {
+			s.after = -1
+		}
+		switch req.Verb {
 		case workload.Insert:
 			s.build(i, req)
 		case workload.Update, workload.FindAndModify:
 			s.change(i, req)
-		case workload.Delete, workload.Aggregate:
+		case workload.Delete:
+			s.writer.skipped[removal] += int64(len(req.Updates))
+		case workload.Aggregate:
 			if req.Writes() {
-				s.writer.skipped++
+				s.writer.skipped[output]++
 			}
 		}
 		if end = i + 1; s.Listens(&s.bare, i) {
@@ -169,25 +177,34 @@ func (s *tagger) tagFrom(first int) {
 
 // build appends the documents of an insert with their tags.
 func (s *tagger) build(request int, req *workload.Request) {
-	first := s.writer.inserts.begin(int64(len(req.Docs)))
-	for i, doc := range req.Docs {
-		sequence := first + int64(i)
-		ok := s.remover == nil || !s.remover.Removes(req.Collection)
-		if ok {
-			s.buf, ok = appendTagged(s.buf, doc, s.run, s.writer.number, sequence)
+	lane := &s.writer.inserts
+	for _, doc := range req.Docs {
+		sequence, ok := lane.next, !s.removes(req.Collection)
+		if !ok {
+			s.writer.skipped[removed]++
+		} else if s.buf, ok = appendTagged(s.buf, doc, s.run, s.writer.number, sequence); !ok {
+			s.writer.skipped[untagged]++
 		}
 		if !ok {
 			s.buf = append(s.buf, doc...)
-			s.writer.inserts.resolve(sequence, notApplied, 0) // this number is never written
-			s.writer.skipped++
 		} else {
+			lane.begin(1)
 			s.pieces = append(s.pieces, piece{request: request, sequence: sequence})
 			if s.l.placer != nil {
-				s.writer.inserts.place(sequence, s.l.shardOf(req.Collection, idOf(doc)))
+				lane.place(sequence, s.l.shardOf(req.Collection, idOf(doc)))
 			}
+			if req.Within && s.after == sequence {
+				lane.join(sequence)
+			}
+			s.after = sequence + 1
 		}
 		s.ends = append(s.ends, len(s.buf))
 	}
+}
+
+// removes reports whether documents of a collection may disappear or lose fields.
+func (s *tagger) removes(collection string) bool {
+	return s.remover != nil && s.remover.Removes(collection)
 }
 
 // change appends the statements of an update with their counters.
@@ -195,17 +212,25 @@ func (s *tagger) change(request int, req *workload.Request) {
 	updates := req.Updates
 	for i := range updates {
 		var group uint32
-		id, ok := countable(&updates[i])
-		ok = ok && !req.Remove && (s.remover == nil || !s.remover.Removes(req.Collection))
-		if ok {
-			group = s.l.group(req.Collection, id)
-			s.buf, ok = appendCounted(s.buf, updates[i].Update, s.count)
+		id, why := countable(&updates[i])
+		switch {
+		case req.Remove:
+			why = removal
+		case why == checked && s.removes(req.Collection):
+			why = removed
 		}
-		if ok {
+		if why == checked {
+			group = s.l.group(req.Collection, id)
+			var ok bool
+			if s.buf, ok = appendCounted(s.buf, updates[i].Update, s.count); !ok {
+				why = replacement
+			}
+		}
+		if why == checked {
 			s.pieces = append(s.pieces, piece{request: request, sequence: -1, group: group})
 		} else {
 			s.buf = append(s.buf, updates[i].Update...)
-			s.writer.skipped++
+			s.writer.skipped[why]++
 		}
 		s.ends = append(s.ends, len(s.buf))
 	}
@@ -255,20 +280,32 @@ func (s *tagger) cut(requests []workload.Request) {
 func (s *tagger) Settle(_ *workload.Op, st *load.Settlement) {
 	s.writer.mu.Lock()
 	defer s.writer.mu.Unlock()
+	s.confirmed = false
 	for i := range s.pieces {
 		p := &s.pieces[i]
-		s.resolve(p, stateOf(st, p.request, len(s.pieces)), st.Ended)
+		is := stateOf(st, p.request, len(s.pieces))
+		s.resolve(p, is, st.Sent, st.Ended)
+		s.confirmed = s.confirmed || confirmed(is, st)
 	}
 	s.pieces = s.pieces[:0]
 }
 
+// confirmed reports whether a write was acknowledged, or asked for no acknowledgement.
+func confirmed(is state, st *load.Settlement) bool {
+	return is == acknowledged || st.Outcome == store.Unacknowledged
+}
+
+// Confirmed reports whether the last operation had a write that is checked and was acknowledged, or asked for no
+// acknowledgement.
+func (s *tagger) Confirmed() bool { return s.confirmed }
+
 // resolve notes what is known about one write. The caller holds the writer's lock.
-func (s *tagger) resolve(p *piece, is state, ended int64) {
+func (s *tagger) resolve(p *piece, is state, sent, ended int64) {
 	if p.sequence < 0 {
 		s.groups.count(p.group, is)
 		return
 	}
-	s.writer.inserts.resolve(p.sequence, is, ended)
+	s.writer.inserts.resolve(p.sequence, is, sent, ended)
 }
 
 // SettlesApart implements [load.Apart]. The inner stream, which verifies, does not use the ledger.
@@ -302,25 +339,30 @@ func stateOf(st *load.Settlement, request, of int) state {
 	return indeterminate
 }
 
-// countable returns the element _id of the document that a statement updates, and whether its updates can be counted:
-// the filter must be the _id alone, and the document must keep its counter.
-func countable(u *workload.Statement) (id []byte, ok bool) {
-	if u.Upsert || u.Many || u.Stages {
-		return nil, false
+// countable returns the element _id of the document that a statement updates, or why its updates cannot be counted: the
+// filter must be the _id alone, and the document must keep its counter.
+func countable(u *workload.Statement) (id []byte, why unchecked) {
+	switch {
+	case u.Upsert:
+		return nil, upsert
+	case u.Many:
+		return nil, many
+	case u.Stages:
+		return nil, pipeline
 	}
 	rest, ok := inside(u.Filter)
 	if !ok {
-		return nil, false
+		return nil, filtered
 	}
 	e, rest, ok := bsoncore.ReadElement(rest)
 	if !ok || len(rest) > 0 || !isKey(e, "_id") {
-		return nil, false
+		return nil, filtered
 	}
 	switch bsoncore.Type(e[0]) {
 	case bsoncore.TypeEmbeddedDocument, bsoncore.TypeRegex, bsoncore.TypeArray:
-		return nil, false // may be an operator, and mean several
+		return nil, filtered // may be an operator, and mean several
 	}
-	return e, true
+	return e, checked
 }
 
 // idOf returns the element _id of a document, which is nearly always the first; nil if there is none.

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/plimsoll-bench/plimsoll/drill/ledger/ledgertest"
 	"github.com/plimsoll-bench/plimsoll/load"
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
@@ -26,7 +27,8 @@ var wrappedWorkloads = []workload.Spec{
 }
 
 // wrappedHistory is one seeded run of a wrapped workload.
-func wrappedHistory(t *testing.T, seed uint64, chances map[mishap]float64) (*world, *record.LedgerResult) {
+func wrappedHistory(t *testing.T, seed uint64, chances map[ledgertest.Mishap]float64) (*ledgertest.World,
+	*record.LedgerResult) {
 	rng := rand.New(rand.NewPCG(seed, 2))
 	spec := wrappedWorkloads[seed%uint64(len(wrappedWorkloads))]
 	spec.Seed, spec.Run = seed, 1
@@ -34,21 +36,22 @@ func wrappedHistory(t *testing.T, seed uint64, chances map[mishap]float64) (*wor
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := newWorld(rng, chances)
+	w := ledgertest.New(rng, chances)
 	if _, err := load.Fill(context.Background(), load.FillConfig{Parallel: 2, SkipCount: true}, inner, w,
 		nowhere{}); err != nil {
 		t.Fatal(err)
 	}
-	w.loaded = true
+	w.Loaded = true
 	workers := 1 + rng.IntN(6)
 	l := New(Options{Run: uint32(seed), Seed: seed, Writers: workers})
 	wl := l.Wrap(inner)
 	operations := int64(100 + rng.IntN(500))
 	l = travelled(t, l, rng, func() { drive(t, wl, w, workers, operations) })
-	for _, undo := range w.rolling {
+	for _, undo := range w.Rolling {
 		undo()
 	}
-	result, err := l.Audit(context.Background(), AuditOptions{Workload: wl, Final: &reader{name: FinalRead, w: w},
+	result, err := l.Audit(context.Background(), AuditOptions{Workload: wl, Final: &ledgertest.Reader{Source: FinalRead,
+		W: w},
 		MostLost: 1 << 20})
 	if err != nil {
 		t.Fatal(err)
@@ -61,28 +64,29 @@ func TestWrappedHistories(t *testing.T) {
 	first := firstSeed(t)
 	for seed := first; seed < first+90/fewer && !t.Failed(); seed++ {
 		rng := rand.New(rand.NewPCG(seed, 3))
-		chances := map[mishap]float64{}
-		for m := lose; m < mishapsTotal; m++ {
-			if m != hang && m != spoil && m != displace && m != delay && rng.IntN(3) > 0 {
+		chances := map[ledgertest.Mishap]float64{}
+		for m := ledgertest.Lose; m < ledgertest.Mishaps; m++ {
+			if m != ledgertest.Hang && m != ledgertest.Spoil && m != ledgertest.Displace && m != ledgertest.Delay &&
+				rng.IntN(3) > 0 {
 				chances[m] = rng.Float64() * 0.06
 			}
 		}
 		w, result := wrappedHistory(t, seed, chances)
-		if diff := cmp.Diff(w.expected(inserts), result.Inserts, cmpopts.EquateEmpty()); diff != "" {
+		if diff := cmp.Diff(w.Expected(ledgertest.Inserts), result.Inserts, cmpopts.EquateEmpty()); diff != "" {
 			t.Errorf("seed %d: inserts (-want +got):\n%s%v %v", seed, diff, result.Examples, result.Notes)
 		}
-		w.checkUpdates(t, seed, result.Updates)
+		checkUpdates(w, t, seed, result.Updates)
 	}
 }
 
 // checkUpdates checks that no more is claimed of updates than happened.
-func (w *world) checkUpdates(t *testing.T, seed uint64, got map[string]int64) {
+func checkUpdates(w *ledgertest.World, t *testing.T, seed uint64, got map[string]int64) {
 	t.Helper()
-	want := w.expected(updates)
+	want := w.Expected(ledgertest.Updates)
 	var extra int64 // applications beyond the first
-	for _, f := range w.fates {
-		if f.kind == updates {
-			extra += int64(max(f.applied-1, 0))
+	for _, f := range w.Fates {
+		if f.Kind == ledgertest.Updates {
+			extra += int64(max(f.Applied-1, 0))
 		}
 	}
 	if got[record.WriteLost] > want[record.WriteLost] {
@@ -96,20 +100,21 @@ func (w *world) checkUpdates(t *testing.T, seed uint64, got map[string]int64) {
 // With one kind of mishap at a time nothing can hide another, so each one must be found.
 func TestEachMishapAlone(t *testing.T) {
 	first := firstSeed(t)
-	for i := range uint64(mishapsTotal) * uint64(len(wrappedWorkloads)) / fewer {
-		m := mishap(i % uint64(mishapsTotal))
-		if m == hang || t.Failed() {
+	for i := range uint64(ledgertest.Mishaps) * uint64(len(wrappedWorkloads)) / fewer {
+		m := ledgertest.Mishap(i % uint64(ledgertest.Mishaps))
+		if m == ledgertest.Hang || t.Failed() {
 			continue
 		}
-		w, result := wrappedHistory(t, first+i, map[mishap]float64{m: 0.2})
-		want := w.expected(updates)
+		w, result := wrappedHistory(t, first+i, map[ledgertest.Mishap]float64{m: 0.2})
+		want := w.Expected(ledgertest.Updates)
 		if n := want[record.WriteDuplicated]; n > 0 { // each of them is one more than was acknowledged, and counts as that
 			want[record.WriteOK] += n
 		}
-		if m == spoil || m == displace { // damage of inserts hides the counters that they carry
+		if m == ledgertest.Spoil || m == ledgertest.Displace { // damage of inserts hides the counters that they carry
 			want = result.Updates
 		}
-		diff := cmp.Diff(w.expected(inserts), result.Inserts, cmpopts.EquateEmpty()) + cmp.Diff(want, result.Updates,
+		diff := cmp.Diff(w.Expected(ledgertest.Inserts), result.Inserts, cmpopts.EquateEmpty()) + cmp.Diff(want,
+			result.Updates,
 			cmpopts.EquateEmpty())
 		if diff != "" {
 			t.Errorf("seed %d, mishap %d (-want +got):\n%s%v", first+i, m, diff, result.Examples)
@@ -119,28 +124,29 @@ func TestEachMishapAlone(t *testing.T) {
 
 // A worker whose session hangs is given up; its write is settled once, as indeterminate, and may be there.
 func TestWorkersThatAreGivenUp(t *testing.T) {
-	w := newWorld(rand.New(rand.NewPCG(firstSeed(t), 4)), map[mishap]float64{hang: 0.02})
-	w.loaded = true
+	w := ledgertest.New(rand.New(rand.NewPCG(firstSeed(t), 4)), map[ledgertest.Mishap]float64{ledgertest.Hang: 0.02})
+	w.Loaded = true
 	l := New(Options{Run: 9, Writers: 4})
 	own, err := l.Workload(Params{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	abort := make(chan struct{})
-	time := newAborter(w, 4, abort)
+	time := ledgertest.NewAborter(w, 4, abort)
 	if _, err := load.Run(context.Background(), load.Config{Workers: 4, Operations: 100_000, Abort: abort}, own, w,
 		nowhere{}); err != nil {
 		t.Fatal(err)
 	}
 	<-time
-	close(w.hung)
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	result, err := l.Audit(context.Background(), AuditOptions{Workload: own, Final: &reader{name: FinalRead, w: w}})
+	close(w.Hung)
+	w.Mu.Lock()
+	defer w.Mu.Unlock()
+	result, err := l.Audit(context.Background(), AuditOptions{Workload: own,
+		Final: &ledgertest.Reader{Source: FinalRead, W: w}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.judge(t, 0, result)
+	judgeWorld(w, t, 0, result)
 	recovered := result.Inserts[record.WriteRecovered] + result.Updates[record.WriteRecovered]
 	if result.Indeterminate == 0 || recovered != result.Indeterminate {
 		t.Errorf("%d writes hung and were applied, found %v %v", result.Indeterminate, result.Inserts, result.Updates)

@@ -17,11 +17,12 @@ const (
 	Committed         = "committed"
 	Written           = "written"
 	Linearizable      = "linearizable"
+	OneOrder          = "one-order"
 )
 
 // Names are all guarantees, in the order of a result.
 var Names = []string{ReadYourWrites, MonotonicReads, MonotonicWrites, WritesFollowReads, Committed, Written,
-	Linearizable}
+	Linearizable, OneOrder}
 
 // Question is what a history is judged against.
 type Question struct {
@@ -271,9 +272,7 @@ func (j *judge) read(s *Session, m *memory, e *event) {
 	stale := j.absent(r, op, own)
 	j.again(m, r, op)
 	j.age(e, stale)
-	if j.q.Linearizable {
-		j.order(r, op)
-	}
+	j.order(r, e, s.number)
 }
 
 // present judges the versions that a read returned.
@@ -337,7 +336,7 @@ func (j *judge) absent(r register, op Operation, own bool) (stale int64) {
 		if newest > n { // a writer's writes are sequential
 			hole = n
 		}
-		if found.ended > op.Sent {
+		if found.ended > op.Sent || found.ended == op.Sent && !own { // at one reading of the clock, the order is not known
 			continue
 		}
 		due++
@@ -358,6 +357,9 @@ func (j *judge) absent(r register, op Operation, own bool) (stale int64) {
 	}
 	tell(ReadYourWrites, own && due > 0, mine)
 	tell(MonotonicWrites, newest >= 0, hole)
+	if old < 0 {
+		old = hole
+	}
 	tell(Linearizable, j.q.Linearizable, old)
 	return stale
 }

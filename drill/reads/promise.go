@@ -14,8 +14,9 @@ type Circumstances struct {
 // follow reads; with local reads and majority writes monotonic writes; with local reads and w:1 none, because all can
 // break in a failover.
 //
-// Independent of causal sessions, majority, snapshot and linearizable reads return nothing that is rolled back, and
-// linearizable reads see all majority writes that were acknowledged before. A read never returns what was not written.
+// Independent of causal sessions, majority, snapshot and linearizable reads return nothing that is rolled back. All of
+// them are states of one history, so they have one order. Linearizable reads see all majority writes that were
+// acknowledged before. A read never returns what was not written.
 func Promise(c Circumstances) map[string]bool {
 	p := map[string]bool{Written: true}
 	if !c.Set || !c.Durable {
@@ -23,6 +24,7 @@ func Promise(c Circumstances) map[string]bool {
 	}
 	majority := c.Concern == "majority"
 	p[Committed] = majority || c.Concern == "linearizable" || c.Concern == "snapshot"
+	p[OneOrder] = p[Committed]
 	p[ReadYourWrites] = c.Causal && majority && c.MajorityWrites
 	p[MonotonicReads] = c.Causal && majority
 	p[WritesFollowReads] = c.Causal && majority

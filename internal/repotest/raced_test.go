@@ -27,6 +27,7 @@ var unraced = map[string]string{
 	"platform":                  "the tests of platform/command race its connections; its own tests are of labs",
 	"bench":                     "it measures",
 	"liars":                     "it measures, and its tests run no family",
+	"drill/ledger/ledgertest":   "it has no tests of its own; drill/ledger, which uses it, is raced",
 	"examples/failover/persons": "it is an example",
 	"fleet/fleettest":           "it has no tests of its own; fleet and fleet/nats, which use it, are raced",
 	"internal/kubetest":         "its test starts clusters and waits for them",

@@ -108,6 +108,9 @@ func (s *Suite) losses() (list []record.SuiteLoss) {
 			if l := d.Rounds[k].Ledger; l != nil && l.LossWindow >= 0 && (x.Oldest == nil || *x.Oldest < l.LossWindow) {
 				x.Oldest = &l.LossWindow
 			}
+			if l := d.Rounds[k].Ledger; l != nil {
+				x.After = max(x.After, l.LossAfter)
+			}
 		}
 		list = append(list, x)
 	}

@@ -1,32 +1,39 @@
-package reads
+// Package readstest is a replica set with known truth, for tests of reads and for the campaign of known liars. It is
+// not in the program.
+package readstest
 
-import "math/rand/v2"
+import (
+	"math"
+	"math/rand/v2"
 
-// The world is a replica set of three as far as reads can tell: a log that branches when a primary is cut off and
+	"github.com/plimsoll-bench/plimsoll/drill/reads"
+)
+
+// World is a replica set of three as far as reads can tell: a log that branches when a primary is cut off and
 // another one is elected, members that apply it with a lag, a commit point that each of them hears of late, and the
 // rollback of the one that was cut off. Sessions write to whom they take for the primary and read from any member, one
 // operation at a time, with steps of all of them in a random order. What a member may answer follows the rules of
 // MongoDB, so that what is promised holds, and what is not does break.
-type world struct {
+type World struct {
 	r       *rand.Rand
-	cfg     worldConfig
+	cfg     Config
 	now     int64
 	members [3]*member
 	primary int
 	cut     int // the member that is cut off, -1 for none
 	term    int
 	clients []*client
-	events  [][]Event // by session
+	Events  [][]reads.Event // by session
 	there   map[[2]int64]bool
 	places  map[[2]int64]int // of writes among the events of their session
 }
 
-type worldConfig struct {
-	concern  string
-	majority bool // writes
-	causal   bool
-	steps    int
-	sessions int
+// Config is the kind of a world.
+type Config struct {
+	Concern         string
+	Majority        bool // writes
+	Causal          bool
+	Steps, Sessions int
 }
 
 // entry is one entry of the log. Position orders all entries of all branches as optimes do.
@@ -57,7 +64,7 @@ type client struct {
 	primary  int   // whom it takes for the primary
 	busy     bool
 	done     bool // the server has done it, only the answer is missing
-	event    Event
+	event    reads.Event
 	at       int    // the member that it asked
 	entry    *entry // of its write, or of a linearizable read
 	observed int64
@@ -66,26 +73,29 @@ type client struct {
 // The geometry of the registers in tests: four at a time.
 const wide = 4
 
-func sequenceOf(register int64, version int) int64 {
-	return register/wide*wide*Versions + int64(version)*wide + register%wide
+// SequenceOf is the number of a version among the writes of its writer.
+func SequenceOf(register int64, version int) int64 {
+	return register/wide*wide*reads.Versions + int64(version)*wide + register%wide
 }
 
-func registerOf(sequence int64) (register int64, version int) {
-	r := sequence % (wide * Versions)
-	return sequence/(wide*Versions)*wide + r%wide, int(r / wide)
+// RegisterOf is the inverse of [SequenceOf].
+func RegisterOf(sequence int64) (register int64, version int) {
+	r := sequence % (wide * reads.Versions)
+	return sequence/(wide*reads.Versions)*wide + r%wide, int(r / wide)
 }
 
-func newWorld(seed uint64, cfg worldConfig) *world {
-	w := &world{r: rand.New(rand.NewPCG(seed, 7)), cfg: cfg, cut: -1, term: 1}
+// New returns a world after all its steps, in which nothing is under way.
+func New(seed uint64, cfg Config) *World {
+	w := &World{r: rand.New(rand.NewPCG(seed, 7)), cfg: cfg, cut: -1, term: 1}
 	root := &entry{writer: -1, term: 1}
 	for i := range w.members {
 		w.members[i] = &member{root, root}
 	}
-	for i := range cfg.sessions {
+	for i := range cfg.Sessions {
 		w.clients = append(w.clients, &client{number: i})
 	}
-	w.events = make([][]Event, cfg.sessions)
-	for range cfg.steps {
+	w.Events = make([][]reads.Event, cfg.Sessions)
+	for range cfg.Steps {
 		w.step()
 	}
 	w.heal()
@@ -101,7 +111,7 @@ func newWorld(seed uint64, cfg worldConfig) *world {
 	return w
 }
 
-func (w *world) step() {
+func (w *World) step() {
 	w.now += 1 + w.r.Int64N(100_000)
 	switch n := w.r.IntN(100); {
 	case n < 35:
@@ -116,7 +126,7 @@ func (w *world) step() {
 }
 
 // replicate has one member apply an entry of its source, or hear of the commit point.
-func (w *world) replicate() {
+func (w *World) replicate() {
 	i := w.r.IntN(3)
 	p := w.members[w.primary]
 	if i == w.cut || i == w.primary {
@@ -144,7 +154,7 @@ func child(head, e *entry) *entry {
 }
 
 // commit moves the commit point of the primary to what two members have, once something of its own term is among it.
-func (w *world) commit() {
+func (w *World) commit() {
 	p := w.members[w.primary]
 	for e := p.head; e != nil && e.term == w.term && e.index > p.commit.index; e = e.parent {
 		n := 0
@@ -161,7 +171,7 @@ func (w *world) commit() {
 }
 
 // cutPrimary isolates the primary and elects the better of the others.
-func (w *world) cutPrimary() {
+func (w *World) cutPrimary() {
 	w.cut = w.primary
 	a, b := (w.cut+1)%3, (w.cut+2)%3
 	if w.members[b].head.position() > w.members[a].head.position() {
@@ -174,7 +184,7 @@ func (w *world) cutPrimary() {
 }
 
 // heal has the member that was cut off give up what the others have not.
-func (w *world) heal() {
+func (w *World) heal() {
 	if w.cut < 0 {
 		return
 	}
@@ -192,7 +202,7 @@ func (w *world) heal() {
 }
 
 // move takes a client one step further.
-func (w *world) move(c *client) {
+func (w *World) move(c *client) {
 	switch {
 	case !c.busy:
 		w.send(c)
@@ -203,14 +213,14 @@ func (w *world) move(c *client) {
 	}
 }
 
-func (w *world) send(c *client) {
+func (w *World) send(c *client) {
 	if w.r.IntN(3) == 0 {
 		c.primary = w.primary
 	}
 	c.busy, c.done, c.entry = true, false, nil
 	c.at = c.primary
 	if w.r.IntN(5) < 2 {
-		c.event = Event{Sent: w.now, Sequence: c.next}
+		c.event = reads.Event{Sent: w.now, Sequence: c.next}
 		c.next++
 		return
 	}
@@ -218,19 +228,19 @@ func (w *world) send(c *client) {
 	if w.r.IntN(2) == 0 {
 		owner = w.clients[w.r.IntN(len(w.clients))]
 	}
-	register, _ := registerOf(max(0, owner.next-1-w.r.Int64N(wide)))
-	c.event = Event{Read: true, Sent: w.now, Writer: owner.number, Register: register}
-	if w.cfg.concern != "linearizable" {
+	register, _ := RegisterOf(max(0, owner.next-1-w.r.Int64N(wide)))
+	c.event = reads.Event{Read: true, Sent: w.now, Writer: owner.number, Register: register}
+	if w.cfg.Concern != "linearizable" {
 		c.at = w.r.IntN(3)
 	}
 }
 
 // perform has the server do what it was asked to, if it can do it now.
-func (w *world) perform(c *client) {
+func (w *World) perform(c *client) {
 	m := w.members[c.at]
 	if !c.event.Read {
 		if c.at != w.primary && c.at != w.cut {
-			c.event.Told, c.done = Refused, true
+			c.event.Told, c.done = reads.Refused, true
 			return
 		}
 		term := w.term
@@ -241,7 +251,7 @@ func (w *world) perform(c *client) {
 		c.entry, c.done = m.head, true
 		return
 	}
-	if w.cfg.concern == "linearizable" {
+	if w.cfg.Concern == "linearizable" {
 		if c.at != w.primary && c.at != w.cut {
 			c.busy = false // not a primary: the read fails
 			return
@@ -253,10 +263,10 @@ func (w *world) perform(c *client) {
 		return
 	}
 	from := m.head
-	if w.cfg.concern == "majority" {
+	if w.cfg.Concern == "majority" {
 		from = m.commit
 	}
-	if w.cfg.causal && from.position() < c.after {
+	if w.cfg.Causal && from.position() < c.after {
 		return // it waits
 	}
 	c.observed, c.done = from.position(), true
@@ -269,7 +279,7 @@ func mask(e *entry, writer int, register int64) (m uint16) {
 		if e.writer != writer {
 			continue
 		}
-		if r, v := registerOf(e.sequence); r == register {
+		if r, v := RegisterOf(e.sequence); r == register {
 			m |= 1 << v
 		}
 	}
@@ -277,30 +287,30 @@ func mask(e *entry, writer int, register int64) (m uint16) {
 }
 
 // answer brings the answer, if what it says is known.
-func (w *world) answer(c *client) {
+func (w *World) answer(c *client) {
 	defer func() {
 		if !c.busy && c.event.Ended > 0 {
-			w.events[c.number] = append(w.events[c.number], c.event)
+			w.Events[c.number] = append(w.Events[c.number], c.event)
 		}
 	}()
 	committed := func() bool { return w.members[w.primary].commit.has(c.entry) }
 	over := c.entry != nil && !w.members[w.primary].head.has(c.entry) && c.at != w.cut
 	switch {
-	case c.event.Read && w.cfg.concern == "linearizable":
+	case c.event.Read && w.cfg.Concern == "linearizable":
 		if !committed() {
 			c.busy = !over && w.r.IntN(50) > 0
 			c.event.Ended = 0 // it failed, or is waiting
 			return
 		}
-	case c.event.Read || c.event.Told == Refused:
+	case c.event.Read || c.event.Told == reads.Refused:
 		c.after = max(c.after, c.observed)
-	case w.cfg.majority && !committed():
+	case w.cfg.Majority && !committed():
 		if !over && w.r.IntN(30) > 0 {
 			return
 		}
-		c.event.Told = Indeterminate
+		c.event.Told = reads.Indeterminate
 	default:
-		c.event.Told = Acknowledged
+		c.event.Told = reads.Acknowledged
 	}
 	if c.entry != nil && !c.event.Read {
 		c.after = max(c.after, c.entry.position())
@@ -310,8 +320,8 @@ func (w *world) answer(c *client) {
 	c.event.Server = string(rune('a' + c.at))
 }
 
-// final reports what is there in the end.
-func (w *world) final() func(writer int, sequence int64) bool {
+// Final reports what is there in the end.
+func (w *World) Final() func(writer int, sequence int64) bool {
 	if w.there == nil {
 		w.there = map[[2]int64]bool{}
 		for e := w.members[w.primary].head; e != nil; e = e.parent {
@@ -322,10 +332,10 @@ func (w *world) final() func(writer int, sequence int64) bool {
 }
 
 // place is where a write is among the events of its session, -1 if nowhere.
-func (w *world) place(writer int, sequence int64) int {
+func (w *World) place(writer int, sequence int64) int {
 	if w.places == nil {
 		w.places = map[[2]int64]int{}
-		for s, list := range w.events {
+		for s, list := range w.Events {
 			for i, e := range list {
 				if !e.Read {
 					w.places[[2]int64{int64(s), e.Sequence}] = i
@@ -339,13 +349,36 @@ func (w *world) place(writer int, sequence int64) int {
 	return -1
 }
 
-// history writes down what the sessions did.
-func historyOf(events [][]Event, limit int) *History {
-	h := New(len(events), limit)
+// HistoryOf writes down what sessions did, in at most limit bytes; 0 is the default.
+func HistoryOf(events [][]reads.Event, limit int) *reads.History {
+	h := reads.New(len(events), limit)
 	for n, list := range events {
 		for i := range list {
 			h.Session(n).Note(&list[i])
 		}
 	}
 	return h
+}
+
+// Question is what a world's history is judged against, with what MongoDB promises in it.
+func (w *World) Question() reads.Question {
+	return reads.Question{Sequence: SequenceOf, Final: w.Final(), Linearizable: w.cfg.Concern == "linearizable",
+		Promised: reads.Promise(reads.Circumstances{Concern: w.cfg.Concern, Causal: w.cfg.Causal,
+			MajorityWrites: w.cfg.Majority, Durable: true, Set: true}),
+		Fault: math.MaxInt64, Healed: math.MaxInt64}
+}
+
+// Kinds are all combinations of concerns and sessions that the server allows.
+func Kinds() (list []Config) {
+	for _, concern := range []string{"local", "majority", "linearizable"} {
+		for _, majority := range []bool{false, true} {
+			for _, causal := range []bool{false, true} {
+				if causal && concern == "linearizable" {
+					continue
+				}
+				list = append(list, Config{Concern: concern, Majority: majority, Causal: causal, Steps: 500, Sessions: 4})
+			}
+		}
+	}
+	return list
 }
