@@ -248,7 +248,7 @@ func TestMongoRollbackIsTold(t *testing.T) {
 		if err := l.Return(ctx, old); err != nil {
 			t.Fatal(err)
 		}
-		if told := slices.DeleteFunc(l.told(), func(e string) bool { return !strings.Contains(e, "rolled back unreplicated writes") }); len(told) != 1 {
+		if told := slices.DeleteFunc(l.told(), func(e string) bool { return !strings.Contains(e, old+" rolled back unreplicated writes") }); len(told) != 1 {
 			t.Errorf("told was %q", told)
 		}
 	})
