@@ -91,14 +91,18 @@ test: ## everything that must pass
 		$(MAKE) --no-print-directory $$check || exit 1; \
 		echo "--- make $$check: $$(($$(date +%s) - start)) s"; \
 	done
+	@tools/notrun.sh $(patsubst %,bin/%.json,$(UNIT) $(RACE))
 
 # The loads of the suites go on for some seconds each, however much they do, so all other tests go first.
 smoke: build ## every suite of examples/ at its smallest scale, on labs (as root, with the open engine) and embedded
 	@nice -n 10 tools/smoke.sh $(BIN)
 
+# The parts of these tests on the stand-in and on documentdb are in `make test`.
+mongod: export PATH := $(PLIMSOLL_TEST_MONGOD):$(PATH)
 mongod: build ## tests on the mongod and mongos in the directory PLIMSOLL_TEST_MONGOD (as root)
 	@[ -x "$$PLIMSOLL_TEST_MONGOD/mongod" ] || { echo "set PLIMSOLL_TEST_MONGOD to a directory with a mongod and a mongos"; exit 2; }
-	PATH="$$PLIMSOLL_TEST_MONGOD:$$PATH" $(GO) test -vet=off -count=1 -p 1 -timeout 60m -run '$(MONGOD_TESTS)' ./lab/engine ./lab/topology ./e2e ./cmd/plimsoll
+	$(call gotest,lab/engine lab/topology e2e cmd/plimsoll,-count=1 -run '$(MONGOD_TESTS)' -skip '/^(stand-in|documentdb)$$')
+	@tools/notrun.sh bin/mongod.json
 
 fmt: ## nothing is left to format
 	@out=$$(gofmt -l .) && if [ -n "$$out" ]; then echo "run gofmt -w on:"; echo "$$out"; exit 1; fi

@@ -12,6 +12,7 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/disk/disktest"
 	"github.com/plimsoll-bench/plimsoll/disk/files"
+	"github.com/plimsoll-bench/plimsoll/internal/notrun"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
@@ -46,7 +47,7 @@ func zram(t *testing.T) (dir string, ok bool) {
 	t.Helper()
 	number, err := os.ReadFile("/sys/class/zram-control/hot_add")
 	if err != nil {
-		t.Log("not run: zram:", err)
+		notrun.Here(t, "zram: %v", err)
 		return "", false
 	}
 	n := strings.TrimSpace(string(number))
@@ -173,7 +174,7 @@ func TestReadsThatReachNoDisk(t *testing.T) {
 	}
 	v := disktest.Make(t, "ext4", 100, "")
 	if disk := v.Disk(t); disk == "" {
-		t.Log("not run: the disk of the temporary directory is not shown here")
+		notrun.Here(t, "the disk of the temporary directory is not shown here")
 		return
 	}
 	if p := reads(t, v.Dir); found(p, "not-on-device") || found(p, "loop-cache") {

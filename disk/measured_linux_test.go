@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/disk/disktest"
+	"github.com/plimsoll-bench/plimsoll/internal/notrun"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
@@ -77,7 +78,7 @@ func besideIostat(t *testing.T, v *disktest.Volume,
 	}
 	over := time.Now()
 	if err := <-finished; err != nil {
-		t.Log("not run:", err)
+		notrun.Here(t, "%v", err)
 		if os.Getenv("PLIMSOLL_REQUIRE_ENGINE") == "1" { // where all must be tested
 			t.Fail()
 		}

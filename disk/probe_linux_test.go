@@ -14,6 +14,7 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/disk/disktest"
 	"github.com/plimsoll-bench/plimsoll/disk/files"
+	"github.com/plimsoll-bench/plimsoll/internal/notrun"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
@@ -322,7 +323,7 @@ func TestThrottledDeviceIsSlow(t *testing.T) {
 func throttle(t *testing.T, device string, writes int) (join func(), ok bool) {
 	root := "/sys/fs/cgroup/blkio"
 	if _, err := os.Stat(filepath.Join(root, "blkio.throttle.write_iops_device")); err != nil {
-		t.Log("not run: there is no blkio controller of version 1 here")
+		notrun.Here(t, "there is no blkio controller of version 1 here")
 		return nil, false
 	}
 	var st unix.Stat_t

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/plimsoll-bench/plimsoll/internal/notrun"
 	"github.com/plimsoll-bench/plimsoll/lab/engine/enginetest"
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
@@ -37,7 +38,7 @@ func TestShippedDrillsOnMongod(t *testing.T) {
 	binary, real := enginetest.RealMongo(t)
 	for _, d := range shippedDrills {
 		if d.root && (os.Getuid() != 0 || !real) {
-			t.Logf("NOT TESTED: %s needs root and a real mongod", d.name)
+			notrun.Here(t, "%s needs root and a real mongod", d.name)
 			continue
 		}
 		t.Run(d.name, func(t *testing.T) {

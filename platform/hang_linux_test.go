@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/plimsoll-bench/plimsoll/internal/notrun"
 	"github.com/plimsoll-bench/plimsoll/lab"
 	"github.com/plimsoll-bench/plimsoll/lab/process"
 	"github.com/plimsoll-bench/plimsoll/record"
@@ -26,7 +27,7 @@ const writesUntilItFails = `echo; while dd if=/dev/zero of="$0" bs=64k count=1 c
 // comes back, with an error, and the lab is removed at once with all that it was made of.
 func TestHangingDiskOfALabThatIsKilled(t *testing.T) {
 	if os.Geteuid() != 0 {
-		t.Log("not tested: virtual disks need root")
+		notrun.Here(t, "virtual disks need root")
 		return
 	}
 	home := t.TempDir()

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/plimsoll-bench/plimsoll/internal/notrun"
 	"github.com/plimsoll-bench/plimsoll/load"
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
@@ -56,7 +57,7 @@ func TestLoginOfPrometheus(t *testing.T) {
 func TestWhatHappensBesideTheLoad(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS != "linux" {
-		t.Log("NOT TESTED: only Linux tells what a machine does")
+		notrun.Here(t, "only Linux tells what a machine does")
 		return
 	}
 	asked := small("", func(s *spec.Run) {

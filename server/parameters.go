@@ -18,9 +18,13 @@ type since struct {
 	name         string
 }
 
+// compatibility is the parameter that an arbiter and a member that starts do not know (error
+// UnknownFeatureCompatibilityVersion).
+const compatibility = "featureCompatibilityVersion"
+
 // parameters are included in the settings of a server. Since 7.0 mongod logs a warning for each query by an old name.
 var parameters = []parameter{
-	{names: []since{{0, 0, "featureCompatibilityVersion"}}},
+	{names: []since{{0, 0, compatibility}}},
 	{names: []since{{0, 0, "journalCommitInterval"}}},
 	{names: []since{{0, 0, "syncdelay"}}},
 	{names: []since{{0, 0, "ttlMonitorEnabled"}}},

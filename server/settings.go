@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"errors"
+	"slices"
 	"strconv"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -27,6 +28,10 @@ func Settings(ctx context.Context, c Commander, id Identity) (map[string]string,
 	s.options(asked("server options", "getCmdLineOpts"))
 	if names := Parameters(id); len(names) > 0 {
 		reply, err := QueryParameters(ctx, c, names...)
+		if err != nil && slices.Contains(names, compatibility) { // an arbiter does not know it, and refuses the whole query
+			names = slices.DeleteFunc(names, func(name string) bool { return name == compatibility })
+			reply, err = QueryParameters(ctx, c, names...)
+		}
 		if err != nil {
 			refused = append(refused, named("server parameters (getParameter)", err))
 		}

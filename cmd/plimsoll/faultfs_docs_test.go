@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/plimsoll-bench/plimsoll/internal/notrun"
 )
 
 // TestFaultfsDocs runs what docs/faultfs.md shows as one session of a shell, with real mounts and loop devices.
@@ -28,7 +30,7 @@ func TestFaultfsDocs(t *testing.T) {
 		if os.Getenv("CI") != "" {
 			t.Fatal("CI must be root on Linux")
 		}
-		t.Log("the commands need root on Linux: they are not run here")
+		notrun.Here(t, "the commands need root on Linux: they are not run here")
 		return
 	}
 	out, err := faultfsSession(t, commands)

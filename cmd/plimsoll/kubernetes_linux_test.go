@@ -22,6 +22,7 @@ import (
 	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/plimsoll-bench/plimsoll/internal/kubetest"
+	"github.com/plimsoll-bench/plimsoll/internal/notrun"
 	"github.com/plimsoll-bench/plimsoll/lab/engine/enginetest"
 	"github.com/plimsoll-bench/plimsoll/record"
 )
@@ -268,7 +269,7 @@ trials: 1
 // cannot have the name of a pod.
 func (k *inCluster) replicaSet(t *testing.T) {
 	if os.Getenv(enginetest.RealMongoVar) == "" {
-		t.Logf("NOT TESTED: a replica set in Kubernetes needs a real mongod in %s", enginetest.RealMongoVar)
+		notrun.Here(t, "a replica set in Kubernetes needs a real mongod in %s", enginetest.RealMongoVar)
 		return
 	}
 	file := filepath.Join(k.dir, "set.yaml")

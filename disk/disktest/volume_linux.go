@@ -13,13 +13,14 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/plimsoll-bench/plimsoll/internal/mountinfo"
+	"github.com/plimsoll-bench/plimsoll/internal/notrun"
 )
 
 // Able reports whether this process may make filesystems. If not, it logs the reason.
 func Able(t testing.TB) bool {
 	t.Helper()
 	if os.Getuid() != 0 {
-		t.Log("not run: filesystems on loop devices need root")
+		notrun.Here(t, "filesystems on loop devices need root")
 		return false
 	}
 	return true

@@ -20,6 +20,7 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/fleet"
 	"github.com/plimsoll-bench/plimsoll/fleet/nats"
+	"github.com/plimsoll-bench/plimsoll/internal/notrun"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/run"
 	"github.com/plimsoll-bench/plimsoll/spec"
@@ -153,7 +154,7 @@ func coordinator(t *testing.T) (c *nats.Coordinator, dir string) {
 // A run has three agents on two hosts, and nothing is left of them.
 func TestRun(t *testing.T) {
 	if _, err := os.Stat(sshd); err != nil && os.Getenv("PLIMSOLL_REQUIRE_ENGINE") == "" {
-		t.Logf("not tested: there is no %s. Install the package openssh-server", sshd)
+		notrun.Here(t, "there is no %s. Install the package openssh-server", sshd)
 		return
 	}
 	program := hosts(t)
@@ -193,7 +194,7 @@ func TestRun(t *testing.T) {
 // What a person must change is said.
 func TestCannotPlace(t *testing.T) {
 	if _, err := os.Stat(sshd); err != nil && os.Getenv("PLIMSOLL_REQUIRE_ENGINE") == "" {
-		t.Logf("not tested: there is no %s. Install the package openssh-server", sshd)
+		notrun.Here(t, "there is no %s. Install the package openssh-server", sshd)
 		return
 	}
 	program := hosts(t)

@@ -18,6 +18,7 @@ import (
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 
+	"github.com/plimsoll-bench/plimsoll/internal/notrun"
 	"github.com/plimsoll-bench/plimsoll/internal/scratch"
 )
 
@@ -58,7 +59,7 @@ func found(t testing.TB, err error) bool {
 		t.Fatalf("PLIMSOLL_REQUIRE_BROWSER=1, but: %v", err)
 	}
 	if err != nil {
-		t.Logf("NOT TESTED in a browser: %v", err)
+		notrun.Here(t, "in a browser: %v", err)
 	}
 	return err == nil
 }

@@ -29,6 +29,7 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/internal/filelock"
 	"github.com/plimsoll-bench/plimsoll/internal/gobuild"
+	"github.com/plimsoll-bench/plimsoll/internal/notrun"
 	"github.com/plimsoll-bench/plimsoll/lab/host"
 	"github.com/plimsoll-bench/plimsoll/lab/process"
 )
@@ -109,7 +110,7 @@ func installed(t testing.TB) (p programs, ok bool) {
 		t.Fatal(why)
 	}
 	if why != "" {
-		t.Logf("NOT TESTED on Kubernetes: %s", why)
+		notrun.Here(t, "on Kubernetes: %s", why)
 	}
 	return p, why == ""
 }

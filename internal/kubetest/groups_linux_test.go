@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/plimsoll-bench/plimsoll/internal/childproc"
+	"github.com/plimsoll-bench/plimsoll/internal/notrun"
 	"github.com/plimsoll-bench/plimsoll/lab/host"
 )
 
@@ -21,7 +22,7 @@ func TestUnifiedGroups(t *testing.T) {
 		g = findGroups("/sys/fs/cgroup/unified", g.name)
 	}
 	if !g.unified || os.Geteuid() != 0 {
-		t.Log("NOT TESTED: version 2 of control groups is not mounted, or the user is not root")
+		notrun.Here(t, "version 2 of control groups is not mounted, or the user is not root")
 		return
 	}
 	sleeper := exec.Command("sleep", "600")

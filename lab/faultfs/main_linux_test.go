@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/internal/mountinfo"
+	"github.com/plimsoll-bench/plimsoll/internal/notrun"
 	"golang.org/x/sys/unix"
 )
 
@@ -99,7 +100,7 @@ func needRoot(t testing.TB) bool {
 	if os.Getenv("CI") != "" {
 		t.Fatal("CI must be root and have /dev/fuse")
 	}
-	t.Log("needs root and /dev/fuse: nothing is tested here")
+	notrun.Here(t, "it needs root and /dev/fuse")
 	return false
 }
 

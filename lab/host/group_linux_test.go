@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/plimsoll-bench/plimsoll/internal/mountinfo"
+	"github.com/plimsoll-bench/plimsoll/internal/notrun"
 	"github.com/plimsoll-bench/plimsoll/internal/procid"
 	"github.com/plimsoll-bench/plimsoll/lab/journal"
 	"github.com/plimsoll-bench/plimsoll/lab/process"
@@ -147,7 +148,7 @@ func anyDevice(t *testing.T) (device, number string) {
 			return "/dev/" + e.Name(), number
 		}
 	}
-	t.Log("this machine has no block device, so limits of devices are not tested")
+	notrun.Here(t, "this machine has no block device, so limits of devices are not tested")
 	return "", ""
 }
 
@@ -170,7 +171,7 @@ func TestIOIsCountedOnce(t *testing.T) {
 func TestVersion1Alone(t *testing.T) {
 	h, err := findHierarchies()
 	if err != nil || h.v1["freezer"] == "" || h.v1["cpu"] == "" || os.Geteuid() != 0 {
-		t.Logf("not tested: there is no freezer of version 1, or this is not root: %v", err)
+		notrun.Here(t, "there is no freezer of version 1, or this is not root: %v", err)
 		return
 	}
 	h.unified = ""
@@ -260,7 +261,7 @@ func TestRemoversCheck(t *testing.T) {
 		}
 	}
 	if os.Geteuid() != 0 {
-		t.Log("links are not tested: only root can make them")
+		notrun.Here(t, "links are not tested: only root can make them")
 		return
 	}
 	var err error
@@ -308,7 +309,7 @@ func removeOneOfTwo(ctx context.Context) error {
 // Networks that addresses and routes of the machine use are left out.
 func TestUsedNetworks(t *testing.T) {
 	if os.Geteuid() != 0 {
-		t.Log("not tested: only root can add routes")
+		notrun.Here(t, "only root can add routes")
 		return
 	}
 	process.OnThread(func() {

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/plimsoll-bench/plimsoll/internal/notrun"
 )
 
 func TestStartTime(t *testing.T) {
@@ -60,7 +62,7 @@ func TestOpenFiles(t *testing.T) {
 // A tree with a mount in it is unmounted first: what is mounted must survive the removal. Only root can mount.
 func TestRemoveTreeUnmounts(t *testing.T) {
 	if os.Geteuid() != 0 {
-		t.Log("not tested: only root can mount")
+		notrun.Here(t, "only root can mount")
 		return
 	}
 	precious := filepath.Join(t.TempDir(), "precious")
@@ -133,7 +135,7 @@ func TestGroupDir(t *testing.T) {
 func TestPlaceIsLeft(t *testing.T) {
 	group := filepath.Join("/sys/fs/cgroup/cpu", "plimsoll-process-test-"+strconv.Itoa(os.Getpid()))
 	if err := os.Mkdir(group, 0o755); err != nil {
-		t.Logf("not tested: no control groups of version 1: %v", err)
+		notrun.Here(t, "no control groups of version 1: %v", err)
 		return
 	}
 	t.Cleanup(func() {

@@ -16,6 +16,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
+	"github.com/plimsoll-bench/plimsoll/internal/notrun"
 	"github.com/plimsoll-bench/plimsoll/lab/engine"
 	"github.com/plimsoll-bench/plimsoll/lab/engine/enginetest"
 	"github.com/plimsoll-bench/plimsoll/lab/host"
@@ -212,21 +213,23 @@ func TestMongoClusterLives(t *testing.T) {
 	})
 }
 
-// A primary that dies with a write that nobody else has gives it up when it comes back, and tells once where it is.
+// A primary that is cut off with a write that nobody else has gives it up when it comes back, and tells once where it is.
 func TestMongoRollbackIsTold(t *testing.T) {
+	if err := host.Check(host.Isolated); err != nil {
+		notrun.Here(t, "a rollback needs hosts that can be cut off: %v", err)
+		return
+	}
 	t.Parallel()
 	eachMongo(t, "6.0.25", nil, func(t *testing.T, binary string) {
-		l := newMongoLab(t, host.Plain, binary, func(s *spec.Lab) {
+		l := newMongoLab(t, host.Isolated, binary, func(s *spec.Lab) {
 			s.Topology = spec.Topology{Members: 3, Settings: map[string]string{"electionTimeoutMillis": "3000", "heartbeatTimeoutSecs": "1"}}
 		})
 		ctx := start(t, l)
 		watching, stop := context.WithCancel(ctx)
 		defer stop()
 		go l.Watch(watching)
+		use(t, ctx, l)
 		old := writeAlone(t, ctx, l)
-		for primaryOf(t, ctx, l, "") == old {
-			time.Sleep(20 * time.Millisecond)
-		}
 		use(t, ctx, l)
 		if err := l.Return(ctx, old); err != nil {
 			t.Fatal(err)
@@ -245,47 +248,41 @@ func TestMongoRollbackIsTold(t *testing.T) {
 		if err := l.Return(ctx, old); err != nil {
 			t.Fatal(err)
 		}
-		if told := slices.DeleteFunc(l.told(), func(e string) bool { return !strings.Contains(e, "rolled back unreplicated writes") }); len(told) != 1 {
+		if told := slices.DeleteFunc(l.told(), func(e string) bool { return !strings.Contains(e, old+" rolled back unreplicated writes") }); len(told) != 1 {
 			t.Errorf("told was %q", told)
 		}
 	})
 }
 
-// writeAlone writes to the journal of the primary alone, kills it, and returns its name. The others stand still
-// meanwhile; should that last until the primary steps down, it is tried again. The first document they get
-// nevertheless: they asked for what comes next before they stood still.
+// writeAlone cuts the primary off from the other members, writes to its journal, kills it when another member leads, and
+// returns its name. A primary that heard of its cut before the write is written to again when it leads again.
 func writeAlone(t *testing.T, ctx context.Context, l *mongoLab) string {
 	t.Helper()
 	for {
-		name := primaryOf(t, ctx, l, "")
-		for _, n := range l.c.nodes {
-			if n.Name() != name {
-				if err := n.Pause(); err != nil {
-					t.Fatal(err)
+		old := l.c.node(primaryOf(t, ctx, l, ""))
+		at := old.Host()
+		fromOthers := func(change func(host.Host) error) {
+			for _, h := range l.site.Hosts {
+				if h != at {
+					if err := change(h); err != nil {
+						t.Fatal(err)
+					}
 				}
 			}
 		}
-		var err error
-		for _, text := range []string{"asked for", "written alone"} {
-			err = errors.Join(err, l.c.node(name).Command(ctx, engine.AsUser, "plimsoll", bson.D{{Key: "insert", Value: "usertable"},
-				{Key: "documents", Value: bson.A{bson.D{{Key: "_id", Value: bson.NewObjectID()}, {Key: "text", Value: text}}}},
-				{Key: "writeConcern", Value: bson.D{{Key: "w", Value: 1}, {Key: "j", Value: true}}}}, nil))
-			time.Sleep(300 * time.Millisecond) // the answer to what they asked is sent meanwhile
-		}
+		fromOthers(func(h host.Host) error { return at.Cut(ctx, h, host.Both) })
+		err := old.Command(ctx, engine.AsUser, "plimsoll", bson.D{{Key: "insert", Value: "usertable"},
+			{Key: "documents", Value: bson.A{bson.D{{Key: "_id", Value: bson.NewObjectID()}, {Key: "text", Value: "written alone"}}}},
+			{Key: "writeConcern", Value: bson.D{{Key: "w", Value: 1}, {Key: "j", Value: true}}}}, nil)
 		if err == nil {
-			if err := l.c.node(name).Kill(); err != nil {
-				t.Fatal(err)
+			for primaryOf(t, ctx, l, "") == old.Name() && ctx.Err() == nil {
+				time.Sleep(20 * time.Millisecond)
 			}
+			err = old.Kill()
 		}
-		for _, n := range l.c.nodes {
-			if n.Name() != name {
-				if err := n.Resume(); err != nil {
-					t.Fatal(err)
-				}
-			}
-		}
+		fromOthers(func(h host.Host) error { return at.Mend(ctx, h) })
 		if err == nil {
-			return name
+			return old.Name()
 		}
 		t.Logf("once more: %v", err)
 	}
@@ -536,7 +533,7 @@ func TestMongoSecrets(t *testing.T) {
 func TestMongoMovesBetweenHosts(t *testing.T) {
 	t.Parallel()
 	if err := host.Check(host.Isolated); err != nil {
-		t.Logf("not tested on isolated hosts: %v", err)
+		notrun.Here(t, "on isolated hosts: %v", err)
 		return
 	}
 	eachMongo(t, "7.0.24", nil, func(t *testing.T, binary string) {

@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/plimsoll-bench/plimsoll/internal/notrun"
 	"github.com/plimsoll-bench/plimsoll/lab/journal"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/spec"
@@ -31,7 +32,7 @@ func canMount(t *testing.T) bool {
 	if os.Getenv("CI") != "" || os.Getenv("PLIMSOLL_REQUIRE_ENGINE") != "" {
 		t.Fatalf("this machine cannot make volumes: %+v", f)
 	}
-	t.Logf("left out: volumes need root, loop devices, btrfs, xfs and ext4 with their tools: %+v", f)
+	notrun.Here(t, "volumes need root, loop devices, btrfs, xfs and ext4 with their tools: %+v", f)
 	return false
 }
 

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/plimsoll-bench/plimsoll/internal/notrun"
 	"github.com/plimsoll-bench/plimsoll/lab/engine"
 )
 
@@ -42,7 +43,7 @@ func DocumentDB(t testing.TB) (e engine.Engine, ok bool) {
 	if os.Getenv("PLIMSOLL_REQUIRE_ENGINE") == "1" {
 		t.Fatalf("PLIMSOLL_REQUIRE_ENGINE=1, but: %v", err)
 	}
-	t.Logf("NOT TESTED on documentdb: %v\n  make it run with: sudo make engine", err)
+	notrun.Here(t, "on documentdb: %v\n  make it run with: sudo make engine", err)
 	return nil, false
 }
 
@@ -67,7 +68,7 @@ func Mongod(t testing.TB) (e engine.Engine, ok bool) {
 		t.Fatal(err)
 	}
 	if _, err := e.Installed(t.Context()); err != nil {
-		t.Logf("not tested on a real mongod: %v", err)
+		notrun.Here(t, "on a real mongod: %v", err)
 		return nil, false
 	}
 	return e, true

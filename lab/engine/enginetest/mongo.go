@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/plimsoll-bench/plimsoll/internal/gobuild"
+	"github.com/plimsoll-bench/plimsoll/internal/notrun"
 	"github.com/plimsoll-bench/plimsoll/internal/scratch"
 	"github.com/plimsoll-bench/plimsoll/lab/engine"
 )
@@ -83,7 +84,7 @@ func RealMongo(t testing.TB) (path string, ok bool) {
 	}
 	path, err := exec.LookPath("mongod")
 	if err != nil {
-		t.Logf("not tested on a real mongod: none is on PATH, and %s names no directory with one", RealMongoVar)
+		notrun.Here(t, "on a real mongod: none is on PATH, and %s names no directory with one", RealMongoVar)
 	}
 	return path, err == nil
 }
@@ -103,6 +104,6 @@ func HasTLS(t testing.TB, binary string) bool {
 	case !errors.As(err, &refused) || refused.About != engine.AboutTLS:
 		t.Fatal(err)
 	}
-	t.Logf("NOT TESTED: TLS on %s, which was built without it", binary)
+	notrun.Here(t, "TLS on %s, which was built without it", binary)
 	return false
 }

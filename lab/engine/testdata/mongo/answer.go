@@ -90,6 +90,9 @@ func (s *server) dispatch(db, name string, command bson.D) bson.D {
 	case "getParameter":
 		asked := []bson.E{{Key: "journalCommitInterval", Value: int32(0)}, {Key: "syncdelay", Value: 60.0}}
 		if get(command, "featureCompatibilityVersion") != nil { // manual: "View FeatureCompatibilityVersion"
+			if s.replica.arbiter() && s.atLeast(5, 0) { // seen on 5.0
+				return failed(258, "UnknownFeatureCompatibilityVersion", "featureCompatibilityVersion is not yet known.")
+			}
 			asked = append(asked, bson.E{Key: "featureCompatibilityVersion", Value: bson.D{{Key: "version", Value: fmt.Sprintf("%d.%d", s.major, s.minor)}}})
 		}
 		return good(asked...)
