@@ -322,7 +322,7 @@ func (m *merger) sum(parts []*measure.Interval) (*measure.Interval, error) {
 	}
 	iv := &measure.Interval{
 		Phase: s.Phase, Start: parts[0].Start, End: s.End, Classes: s.Classes, Failures: s.Failures,
-		Offered: s.Offered, Dropped: s.Dropped, Lateness: s.Lateness,
+		Offered: s.Offered, Dropped: s.Dropped, Lateness: s.Lateness, Noticed: s.Noticed, Bare: s.Bare,
 	}
 	iv.Samples = parts[0].Samples
 	for _, p := range parts {
@@ -330,7 +330,7 @@ func (m *merger) sum(parts []*measure.Interval) (*measure.Interval, error) {
 		iv.Workers += p.Workers
 		iv.InFlight += p.InFlight
 		iv.Samples = min(iv.Samples, p.Samples)
-		iv.Client = together(iv.Client, p.Client)
+		iv.Client = iv.Client.Add(p.Client) // of single delays the largest, because that affected some operations
 	}
 	iv.Client.GCPauseSum /= time.Duration(len(parts)) // only the pauses of its own process affect an operation
 	if iv.Samples == 0 {                              // some client does not know its operations in flight
@@ -338,17 +338,4 @@ func (m *merger) sum(parts []*measure.Interval) (*measure.Interval, error) {
 	}
 	iv.Client.LatenessP99 = time.Duration(iv.Lateness.Quantile(0.99))
 	return iv, nil
-}
-
-// together adds up the use of several processes in the same interval. Of single delays it takes the largest, because
-// that affected some operations.
-func together(a, b measure.ClientUse) measure.ClientUse {
-	return measure.ClientUse{
-		CPU:          a.CPU + b.CPU,
-		SchedP99:     max(a.SchedP99, b.SchedP99),
-		GCPauseMax:   max(a.GCPauseMax, b.GCPauseMax),
-		GCPauseSum:   a.GCPauseSum + b.GCPauseSum,
-		HeapBytes:    a.HeapBytes + b.HeapBytes,
-		LatenessOver: a.LatenessOver + b.LatenessOver,
-	}
 }

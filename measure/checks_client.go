@@ -149,7 +149,7 @@ func checkLittle(s *Summary, _ Circumstances) []Finding {
 	var counted, predicted float64
 	for _, p := range s.Points {
 		if width := float64(p.End - p.Start); p.InFlightSamples > 0 && width > 0 {
-			x := float64(p.ServiceSum) / width
+			x := float64(p.held()) / width
 			diffs = append(diffs, p.InFlight-x)
 			counted += p.InFlight
 			predicted += x
