@@ -20,6 +20,13 @@ const (
 	maxBusyShare    = 0.05  // of the intervals in which the scheduler was slow
 	maxPauseShare   = 0.001 // of the time: beyond it p99.9 includes pauses
 	smallestConcern = float64(time.Millisecond)
+
+	maxDelayShare  = 0.10 // of p50 or p99 until the worker continued
+	tooMuchDelay   = 0.50
+	smallestDelay  = 100 * time.Microsecond // waking a thread takes a tenth of it on an idle machine
+	maxLoopBusy    = 0.80                   // of the time of an event loop
+	maxThrottled   = 0.01                   // of the time: beyond it p99 includes it
+	tooMuchStopped = 0.50
 )
 
 func checkClientCPU(s *Summary, c Circumstances) []Finding {
@@ -195,4 +202,74 @@ func checkCounting(s *Summary, c Circumstances) []Finding {
 				"Use the counts.", c.EventsLost)...)
 	}
 	return found
+}
+
+// checkNoticing compares the times until workers continued after the answers with those without the delays of the
+// client, at the median and at p99.
+func checkNoticing(s *Summary, _ Circumstances) []Finding {
+	worst, at := 0.0, 0.0
+	for _, q := range []float64{0.5, 0.99} {
+		noticed, bare := s.Noticed.Quantile(q), s.Bare.Quantile(q)
+		if !s.Bare.Enough(q) || noticed-bare < int64(smallestDelay) {
+			continue
+		}
+		if delay := float64(noticed-bare) / float64(noticed); delay > worst {
+			worst, at = delay, q
+		}
+	}
+	if worst <= maxDelayShare {
+		return nil
+	}
+	name := map[float64]string{0.5: "p50", 0.99: "p99"}[at]
+	return finding("client-delay", graded(worst, tooMuchDelay), worst, maxDelayShare, UnitShare,
+		"answers came after %s %s, and the load generator continued after %s: it was busy or had no processor time. The "+
+			"stated latencies end with the arrival of the answer where it is known, but the load was lower or later than it "+
+			"should be. Use fewer workers, smaller documents, more cores or several clients.",
+		name, ns(float64(s.Bare.Quantile(at))), ns(float64(s.Noticed.Quantile(at))))
+}
+
+// checkLoops compares the busiest event loop with its one core. The processor time of all cores does not show it.
+func checkLoops(s *Summary, c Circumstances) []Finding {
+	busy := s.Client.LoopBusy
+	if busy <= maxLoopBusy || c.InProcess {
+		return nil
+	}
+	return finding("client-loop", Warning, busy, maxLoopBusy, UnitShare,
+		"the busiest of %s of the load generator was busy or waited for a core for %s of the time, in turns of up to %s (p99). "+
+			"The client may limit the throughput, not the target. Use more cores, several clients or a separate machine.",
+		figure.Plural(s.Client.Loops, "event loop"), percent(busy), s.Client.TurnP99)
+}
+
+// checkQuota checks the time in which the quota of a control group stopped the client. The share of the time is about
+// the share of the operations.
+func checkQuota(s *Summary, c Circumstances) []Finding {
+	if s.Client.Throttled <= 0 || s.Duration() <= 0 || c.InProcess {
+		return nil
+	}
+	stood := min(1, float64(s.Client.Throttled)/float64(s.Duration()))
+	if stood <= maxThrottled {
+		return nil
+	}
+	return finding("client-throttled", graded(stood, tooMuchStopped), stood, maxThrottled, UnitShare,
+		"the quota of a control group (cpu.max) stopped the load generator for %s of the time (%s times). The latencies may "+
+			"include this. Raise the quota.", percent(stood), s.Client.ThrottledTimes)
+}
+
+// checkRunDelay compares the time in which the client's threads waited for a core with the service time, where the
+// arrival of answers is unknown.
+func checkRunDelay(s *Summary, c Circumstances) []Finding {
+	served, n := int64(0), s.Ended().Attempted
+	for _, p := range s.Points {
+		served += p.ServiceSum
+	}
+	if s.Bare.Count() > 0 || c.InProcess || n == 0 || served <= 0 || s.Client.RunDelay/time.Duration(n) < smallestDelay {
+		return nil
+	}
+	share := min(1, float64(s.Client.RunDelay)/float64(served))
+	if share <= maxDelayShare {
+		return nil
+	}
+	return finding("client-run-queue", graded(share, tooMuchDelay), share, maxDelayShare, UnitShare,
+		"threads of the load generator waited for a core for %s per operation, %s of the mean service time. The latencies "+
+			"include this. Stop other programs, or use more cores.", s.Client.RunDelay/time.Duration(n), percent(share))
 }
