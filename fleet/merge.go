@@ -330,7 +330,7 @@ func (m *merger) sum(parts []*measure.Interval) (*measure.Interval, error) {
 		iv.Workers += p.Workers
 		iv.InFlight += p.InFlight
 		iv.Samples = min(iv.Samples, p.Samples)
-		iv.Client = iv.Client.Add(p.Client) // of single delays the largest, because that affected some operations
+		iv.Client = together(iv.Client, p.Client)
 	}
 	iv.Client.GCPauseSum /= time.Duration(len(parts)) // only the pauses of its own process affect an operation
 	if iv.Samples == 0 {                              // some client does not know its operations in flight
@@ -338,4 +338,13 @@ func (m *merger) sum(parts []*measure.Interval) (*measure.Interval, error) {
 	}
 	iv.Client.LatenessP99 = time.Duration(iv.Lateness.Quantile(0.99))
 	return iv, nil
+}
+
+// together adds up the use of several processes in the same interval. Of single delays it has the largest, because that
+// affected some operations. The throttling of a control group is that of all its processes.
+func together(a, b measure.ClientUse) measure.ClientUse {
+	sum := a.Add(b)
+	sum.HeapBytes = a.HeapBytes + b.HeapBytes
+	sum.Throttled, sum.ThrottledTimes = max(a.Throttled, b.Throttled), max(a.ThrottledTimes, b.ThrottledTimes)
+	return sum
 }

@@ -68,6 +68,11 @@ func concern(h *Histogram) float64 {
 	return max(smallestConcern, maxLateShare*float64(h.Quantile(0.99)))
 }
 
+// OfProcess lists the findings about delays that a process of the load generator sees only itself.
+func OfProcess() []string {
+	return []string{"client-scheduler", "client-gc", "client-delay", "client-loop", "client-throttled", "client-run-queue"}
+}
+
 // ofClient is the severity of a delay in the client's process. If the target runs in the same process, its own work
 // causes delays.
 func (c Circumstances) ofClient() Severity {
@@ -222,9 +227,9 @@ func checkNoticing(s *Summary, _ Circumstances) []Finding {
 	}
 	name := map[float64]string{0.5: "p50", 0.99: "p99"}[at]
 	return finding("client-delay", graded(worst, tooMuchDelay), worst, maxDelayShare, UnitShare,
-		"answers came after %s %s, and the load generator continued after %s: it was busy or had no processor time. The "+
-			"stated latencies end with the arrival of the answer where it is known, but the load was lower or later than it "+
-			"should be. Use fewer workers, smaller documents, more cores or several clients.",
+		"the %s of the service time is %s until the answer arrives and %s until the load generator continues: it was busy or "+
+			"had no processor time. The client limits the load, not the target. Use fewer workers, smaller documents, more "+
+			"cores or several clients.",
 		name, ns(float64(s.Bare.Quantile(at))), ns(float64(s.Noticed.Quantile(at))))
 }
 

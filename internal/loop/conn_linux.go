@@ -50,7 +50,7 @@ func (t *Task) Adopt(nc net.Conn) (*Conn, error) {
 		l.conns = append(l.conns, make([]*Conn, fd+1)...)
 	}
 	c := &Conn{task: t, fd: fd, local: nc.LocalAddr(), remote: nc.RemoteAddr(), writable: true, readUntil: Never,
-		writeUntil: Never}
+		writeUntil: Never, arrived: Never}
 	l.conns[fd] = c
 	_ = arrival.Stamp(fd) // if it fails, the arrival is unknown
 	_ = nc.Close()        // closes the descriptor of the runtime's poller; the connection stays open
