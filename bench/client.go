@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"strings"
 	"time"
 
 	"github.com/prometheus/procfs"
 
 	"github.com/plimsoll-bench/plimsoll/load"
 	"github.com/plimsoll-bench/plimsoll/measure"
+	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/store"
 	"github.com/plimsoll-bench/plimsoll/store/mongo"
 	"github.com/plimsoll-bench/plimsoll/store/wire"
@@ -46,6 +48,10 @@ type outcome struct {
 	Lateness time.Duration `json:"lateness_p99,omitempty"`
 	Service  []int64       `json:"service,omitempty"`  // quantiles in ns, by quantiles
 	Response []int64       `json:"response,omitempty"` // of scheduled loads
+	Noticed  []int64       `json:"noticed,omitempty"`  // service time until the worker continued
+
+	Busy     float64  `json:"busy,omitempty"`     // share of the busiest event loop
+	Findings []string `json:"findings,omitempty"` // about the client, with severities
 }
 
 // quantiles are reported and compared; 1 is the maximum.
@@ -184,7 +190,12 @@ func (s *sink) outcome(used, took time.Duration) (outcome, error) {
 	out := outcome{
 		Operations: tally.Succeeded, Failed: tally.Bad(), Seconds: took.Seconds(),
 		PeakKiB: peakKiB(), HalfKiB: s.live[0], EndKiB: s.live[1], Lateness: s.sum.Client.LatenessP99,
-		Service: read(all.Service), Response: read(all.Response),
+		Service: read(all.Service), Response: read(all.Response), Noticed: read(s.sum.Noticed), Busy: s.sum.Client.LoopBusy,
+	}
+	for _, f := range measure.Judge(s.sum, measure.Circumstances{Cores: record.NewEnvironment(nil).Cores}) {
+		if strings.HasPrefix(f.ID, "client-") {
+			out.Findings = append(out.Findings, fmt.Sprintf("%s %s", f.Severity, f.ID))
+		}
 	}
 	if tally.Attempted > 0 {
 		out.CPUMicros = float64(used.Nanoseconds()) / 1e3 / float64(tally.Attempted)

@@ -70,6 +70,7 @@ func parts() []part {
 		{"binary", binarySize},
 		{"lateness", lateness},
 		{"accuracy", accuracy},
+		{"arrival", arrivals},
 		{"report", reportCost},
 		{"study", studyCost},
 		{"simulate", simulateCost},

@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -11,9 +12,11 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/lab/process"
+	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/store/null"
 )
 
@@ -67,10 +70,12 @@ type timing struct {
 	Mean      time.Duration `json:"mean"` // of exponential service times
 	StallFrom time.Duration `json:"stall_from"`
 	StallTo   time.Duration `json:"stall_to"`
+	Document  int           `json:"document"` // size in bytes; 0 for those of YCSB
+	Observe   bool          `json:"observe"`  // print the quantiles of the responder's own times at the end
 }
 
 func (t timing) options() null.Options {
-	var o null.Options
+	o := null.Options{Document: t.Document}
 	if t.Mean > 0 {
 		o.Service = null.Exponential(t.Seed, t.Mean)
 	}
@@ -96,7 +101,20 @@ func playResponder(arg string) error {
 		_, _ = io.Copy(io.Discard, os.Stdin) // ends with the parent
 		cancel()
 	}()
-	return null.Serve(ctx, ln, t.options())
+	o := t.options()
+	if !t.Observe {
+		return null.Serve(ctx, ln, o)
+	}
+	own, mu := measure.NewHistogram(), sync.Mutex{}
+	o.Observe = func(_ uint64, arrived, answered time.Time) {
+		mu.Lock()
+		defer mu.Unlock()
+		own.Record(int64(answered.Sub(arrived)))
+	}
+	if err := null.Serve(ctx, ln, o); err != nil {
+		return err
+	}
+	return json.NewEncoder(os.Stdout).Encode(read(own))
 }
 
 func startResponder(ctx context.Context, t timing) (addr string, stop func(), err error) {
@@ -107,29 +125,51 @@ func startResponder(ctx context.Context, t timing) (addr string, stop func(), er
 	return startServer(cmd)
 }
 
+// startObserved starts a responder that logs its own times. stop returns their quantiles, by [quantiles].
+func startObserved(ctx context.Context, t timing) (addr string, stop func() ([]int64, error), err error) {
+	t.Observe = true
+	cmd, err := child(ctx, roleResponder, t)
+	if err != nil {
+		return "", nil, err
+	}
+	addr, out, end, err := startTalker(cmd)
+	return addr, func() (own []int64, err error) {
+		err = end(func() error { return json.NewDecoder(out).Decode(&own) })
+		return own, err
+	}, err
+}
+
 // startServer starts a program that prints its host:port and ends with its standard input.
 func startServer(cmd *exec.Cmd) (addr string, stop func(), err error) {
+	addr, _, end, err := startTalker(cmd)
+	return addr, func() { _ = end(func() error { return nil }) }, err
+}
+
+// startTalker is startServer for a program that prints more at its end, which last reads from out.
+func startTalker(cmd *exec.Cmd) (addr string, out *bufio.Reader, end func(last func() error) error, err error) {
 	in, err := cmd.StdinPipe()
 	if err != nil {
-		return "", nil, err
+		return "", nil, nil, err
 	}
-	out, err := cmd.StdoutPipe()
+	pipe, err := cmd.StdoutPipe()
 	if err != nil {
-		return "", nil, err
+		return "", nil, nil, err
 	}
 	if err := cmd.Start(); err != nil {
-		return "", nil, fmt.Errorf("start a responder: %w", err)
+		return "", nil, nil, fmt.Errorf("start a responder: %w", err)
 	}
-	stop = func() {
+	end = func(last func() error) error {
 		_ = in.Close()
-		_ = cmd.Wait()
+		err := last()
+		return cmp.Or(err, cmd.Wait())
 	}
-	line, err := bufio.NewReader(out).ReadString('\n')
+	out = bufio.NewReader(pipe)
+	line, err := out.ReadString('\n')
 	if err != nil {
-		stop()
-		return "", nil, fmt.Errorf("read the address that the responder prints: %w", err)
+		_ = end(func() error { return nil })
+		return "", nil, nil, fmt.Errorf("read the address that the responder prints: %w", err)
 	}
-	return strings.TrimSpace(line), stop, nil
+	return strings.TrimSpace(line), out, end, nil
 }
 
 // child returns this program in a role, with arg as JSON.

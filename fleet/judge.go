@@ -46,8 +46,8 @@ func (t *team) performances() (list []performance) {
 	return list
 }
 
-// judgeMachines judges each agent on another machine by the cores, the calibration, the scheduler and the garbage
-// collector there, and several on one machine together. Of each finding it keeps the worst.
+// judgeMachines judges each agent on another machine by the cores and the calibration there and by what it found about
+// its own process, and several on one machine together. Of each finding it keeps the worst.
 func judgeMachines(agents []performance) []measure.Finding {
 	worst := worstFindings{}
 	for i := range agents {
@@ -55,7 +55,7 @@ func judgeMachines(agents []performance) []measure.Finding {
 		worst.add(measure.ClientCPU(p.name(), p.CPUCores, p.Cores)...)
 		worst.add(measure.ClientCeiling(p.name(), p.phase.Rates.Attempted, p.Ceiling)...)
 		for _, f := range p.own.Validity {
-			if f.ID == "client-scheduler" || f.ID == "client-gc" {
+			if slices.Contains(measure.OfProcess(), f.ID) {
 				f.Text = p.name() + ": " + f.Text
 				worst.add(f)
 			}

@@ -322,7 +322,7 @@ func (m *merger) sum(parts []*measure.Interval) (*measure.Interval, error) {
 	}
 	iv := &measure.Interval{
 		Phase: s.Phase, Start: parts[0].Start, End: s.End, Classes: s.Classes, Failures: s.Failures,
-		Offered: s.Offered, Dropped: s.Dropped, Lateness: s.Lateness,
+		Offered: s.Offered, Dropped: s.Dropped, Lateness: s.Lateness, Noticed: s.Noticed, Bare: s.Bare,
 	}
 	iv.Samples = parts[0].Samples
 	for _, p := range parts {
@@ -340,15 +340,11 @@ func (m *merger) sum(parts []*measure.Interval) (*measure.Interval, error) {
 	return iv, nil
 }
 
-// together adds up the use of several processes in the same interval. Of single delays it takes the largest, because
-// that affected some operations.
+// together adds up the use of several processes in the same interval. Of single delays it has the largest, because that
+// affected some operations. The throttling of a control group is that of all its processes.
 func together(a, b measure.ClientUse) measure.ClientUse {
-	return measure.ClientUse{
-		CPU:          a.CPU + b.CPU,
-		SchedP99:     max(a.SchedP99, b.SchedP99),
-		GCPauseMax:   max(a.GCPauseMax, b.GCPauseMax),
-		GCPauseSum:   a.GCPauseSum + b.GCPauseSum,
-		HeapBytes:    a.HeapBytes + b.HeapBytes,
-		LatenessOver: a.LatenessOver + b.LatenessOver,
-	}
+	sum := a.Add(b)
+	sum.HeapBytes = a.HeapBytes + b.HeapBytes
+	sum.Throttled, sum.ThrottledTimes = max(a.Throttled, b.Throttled), max(a.ThrottledTimes, b.ThrottledTimes)
+	return sum
 }

@@ -23,6 +23,7 @@ func families() []family {
 		drillFamily(),
 		diskFamily(),
 		agentFamily(),
+		clientFamily(),
 	}
 }
 

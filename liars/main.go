@@ -32,6 +32,13 @@ func main() {
 	if serveFilesystem() {
 		return
 	}
+	if role := os.Getenv(roleVariable); role != "" {
+		if err := playRole(role, os.Args[1:]); err != nil {
+			fmt.Fprintln(os.Stderr, "liars:", err)
+			os.Exit(1)
+		}
+		return
+	}
 	var c config
 	flag.BoolVar(&c.small, "small", false, "few trials of each row: the version of make test, under two minutes")
 	flag.StringVar(&c.families, "family", "", "run these families only, separated by commas: "+strings.Join(names(families()), ", "))

@@ -24,19 +24,19 @@ type book struct {
 	offered   int64             // counted in rec
 }
 
-// open makes the collectors of the main phase and of the warm-up, if there is one.
-func (b *books) open(p *plan) (err error) {
+// open makes the collectors of the main phase and of the warm-up, if there is one. loops is as in [measure.Options].
+func (b *books) open(p *plan, loops func() []measure.LoopUse) (err error) {
 	b.plan = p
 	first := p.name
 	if p.from > 0 {
-		if b.of[warm], err = newBook(p, PhaseWarmup); err != nil {
+		if b.of[warm], err = newBook(p, PhaseWarmup, loops); err != nil {
 			return err
 		}
 		// Operations that end late do not extend the warm-up, or its rates would be too low.
 		b.of[warm].collector.Phase(PhaseWarmupDrain, time.Duration(p.from))
 		first = PhaseWarmup // nothing is ever counted in it
 	}
-	if b.of[measured], err = newBook(p, first); err != nil {
+	if b.of[measured], err = newBook(p, first, loops); err != nil {
 		return err
 	}
 	if p.from > 0 {
@@ -48,8 +48,8 @@ func (b *books) open(p *plan) (err error) {
 	return nil
 }
 
-func newBook(p *plan, phase string) (*book, error) {
-	collector, err := measure.NewCollector(measure.Options{Dims: p.dims, Phase: phase, Width: p.interval})
+func newBook(p *plan, phase string, loops func() []measure.LoopUse) (*book, error) {
+	collector, err := measure.NewCollector(measure.Options{Dims: p.dims, Phase: phase, Width: p.interval, Loops: loops})
 	if err != nil {
 		return nil, err
 	}

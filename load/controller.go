@@ -62,7 +62,7 @@ func (c *controller) conduct(ctx context.Context) (Report, error) {
 // start starts the workers. The run begins after everything is allocated, because that takes seconds for very many
 // workers.
 func (c *controller) start() error {
-	if err := c.books.open(&c.plan); err != nil {
+	if err := c.books.open(&c.plan, c.loopUse); err != nil {
 		return err
 	}
 	loops := c.wantedLoops()

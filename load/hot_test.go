@@ -23,7 +23,7 @@ func bench(tb testing.TB, cfg Config, w *fakeWorkload) *worker {
 		tb.Fatal(err)
 	}
 	c.base = time.Now()
-	if err := c.books.open(&c.plan); err != nil {
+	if err := c.books.open(&c.plan, nil); err != nil {
 		tb.Fatal(err)
 	}
 	c.active.Store(int64(len(c.workers)))

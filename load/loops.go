@@ -4,6 +4,7 @@ import (
 	"runtime"
 
 	"github.com/plimsoll-bench/plimsoll/internal/loop"
+	"github.com/plimsoll-bench/plimsoll/measure"
 )
 
 // coresPerLoop is the number of cores for each event loop. A busy loop uses one core. The kernel's work for its
@@ -84,6 +85,14 @@ func (c *crew) giveRecorders(from *books, shares int) {
 		}
 		*w.sharing++
 	}
+}
+
+// loopUse is what the event loops did until now.
+func (c *crew) loopUse() (list []measure.LoopUse) {
+	for _, l := range c.loops {
+		list = append(list, l.loop.Use())
+	}
+	return list
 }
 
 func (l *eventLoop) wakeAll() {

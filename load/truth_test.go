@@ -164,3 +164,43 @@ func logged(t *testing.T, dir, tag string) *measure.Histogram {
 	}
 	return merged
 }
+
+// TestServiceTimeEndsWithTheArrival: the time between the arrival of an answer and the moment when the worker continues
+// is no service time, except before the next request of the same operation.
+func TestServiceTimeEndsWithTheArrival(t *testing.T) {
+	const served, late = 2 * time.Millisecond, 5 * time.Millisecond
+	for parts := 1; parts <= 2; parts++ {
+		synctest.Test(t, func(t *testing.T) {
+			st := newFakeStore(func(_ call, res *store.Result) {
+				time.Sleep(served)
+				res.Docs, res.Arrived = 1, time.Now()
+				time.Sleep(late)
+			})
+			w, s := &fakeWorkload{parts: parts}, &memorySink{}
+			if _, err := Run(t.Context(), Config{Workers: 1, Operations: 10, PlainTimers: true}, w, st, s); err != nil {
+				t.Fatal(err)
+			}
+			sum, err := measure.Merge(Dims(w, false), s.in(PhaseMeasure))
+			if err != nil {
+				t.Fatal(err)
+			}
+			n := time.Duration(parts)
+			for name, c := range map[string]struct {
+				got  *measure.Histogram
+				want time.Duration
+			}{
+				"stated":  {sum.Classes[classRead].Service, n*served + (n-1)*late},
+				"noticed": {sum.Noticed, n * (served + late)},
+				"bare":    {sum.Bare, n * served},
+			} {
+				if c.got.Count() != 10 || c.got.Min() != int64(c.want) || c.got.Max() != int64(c.want) {
+					t.Errorf("%d parts, %s: %d values from %v to %v, want 10 of %v", parts, name, c.got.Count(),
+						time.Duration(c.got.Min()), time.Duration(c.got.Max()), c.want)
+				}
+			}
+			if got := sum.Client.NoticeSum; got != 10*late {
+				t.Errorf("%d parts: workers continued %v after answers in total, want %v", parts, got, 10*late)
+			}
+		})
+	}
+}

@@ -85,7 +85,8 @@ type operation struct {
 	phase      int
 	due        int64
 	start      int64
-	quiet      bool // the call under way is not an operation
+	resumed    int64 // when the last answer was read, which may have arrived before
+	quiet      bool  // the call under way is not an operation
 	res        store.Result
 	abort      store.Result // of giving a transaction up
 	total      measure.Sample
@@ -163,7 +164,8 @@ func (w *worker) perform(phase int, due, start int64) (store.Outcome, bool) {
 	rec := w.recorder(phase)
 	w.phase, w.due, w.start = phase, due, start
 	w.parts, w.checked = w.parts[:0], checks{}
-	w.total = measure.Sample{Class: uint8(w.op.Class)}
+	w.total = measure.Sample{Class: uint8(w.op.Class), Late: -1}
+	w.resumed = start
 	w.settlement.Confirmed, w.settlement.Failed, w.settlement.Undone = 0, -1, false
 	counted := !w.free()
 	if counted {
@@ -179,7 +181,7 @@ func (w *worker) perform(phase int, due, start int64) (store.Outcome, bool) {
 		rec.End()
 	}
 	w.count(rec, outcome, end)
-	w.reportOutcome(outcome, end)
+	w.reportOutcome(outcome, max(end, w.resumed))
 	return outcome, true
 }
 
@@ -212,7 +214,7 @@ func (w *worker) exchange(start, deadline int64) (store.Outcome, int64) {
 			return store.Failed, end
 		}
 		w.session.Do(limit, &w.op.Requests[i], &w.res)
-		end = w.crew.now()
+		end = w.arrival()
 		compared, alive := w.compare(i, deadline)
 		if !alive {
 			return store.Failed, end
@@ -225,7 +227,7 @@ func (w *worker) exchange(start, deadline int64) (store.Outcome, int64) {
 		}
 		if !w.res.Outcome.Success() && w.op.Transaction {
 			next, again := w.undo(i, limit, &commits)
-			if end = w.crew.now(); !again || end >= deadline {
+			if end, w.total.Late = w.crew.now(), -1; !again || end >= deadline {
 				return w.settleTransaction(i, outcome, &commits), end
 			}
 			outcome, begin, i = store.OK, end, next-1
@@ -239,11 +241,26 @@ func (w *worker) exchange(start, deadline int64) (store.Outcome, int64) {
 		if !alive {
 			return store.Failed, end
 		}
-		if begin = end; compared || heard { // verifying is not part of the next request
+		if i < len(w.op.Requests)-1 { // the next one was not sent before this answer was read
+			w.total.Inside += w.resumed - end
+		}
+		if begin = w.resumed; compared || heard { // verifying is not part of the next request
 			begin = w.crew.now()
 		}
 	}
 	return outcome, end
+}
+
+// arrival returns when the answer arrived, which is now if that is unknown. It sets the delays of the sample.
+func (w *worker) arrival() int64 {
+	w.resumed = w.crew.now()
+	if w.res.Arrived.IsZero() {
+		w.total.Late = -1
+		return w.resumed
+	}
+	at := min(w.resumed, int64(w.res.Arrived.Sub(w.crew.base)))
+	w.total.Late, w.total.Inside = w.resumed-at, w.total.Inside+int64(w.res.Delayed)
+	return at
 }
 
 // check verifies a read, if the workload can. It returns whether that took time.
@@ -284,7 +301,7 @@ func (w *worker) part(i int, begin, end int64) {
 		w.parts = append(w.parts, measure.Sample{
 			End: end, Service: service, Response: service + w.start - w.due, PoolWait: int64(r.PoolWait),
 			Docs: int32(r.Docs), Attempts: int32(r.Attempts), Bytes: int32(r.Bytes),
-			Class: uint8(class), Outcome: uint8(r.Outcome), Retries: retries,
+			Class: uint8(class), Outcome: uint8(r.Outcome), Retries: retries, Late: -1,
 		})
 	}
 }
@@ -297,6 +314,9 @@ func (w *worker) count(rec *measure.Recorder, outcome store.Outcome, end int64) 
 	}
 	w.total.End, w.total.Service, w.total.Response = end, end-w.start, end-w.due
 	w.total.Outcome = uint8(outcome)
+	if w.total.Inside > w.total.Service { // a clock was set
+		w.total.Late = -1
+	}
 	rec.Record(&w.total)
 	if outcome.Success() {
 		if w.crew.outage.open.Load() {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"time"
 
 	hdr "github.com/HdrHistogram/hdrhistogram-go"
 )
@@ -68,6 +69,8 @@ type bin struct {
 	classes          []classBin
 	offered, dropped int64
 	lateness         dense
+	noticed, bare    dense
+	noticeSum        int64
 	lateOver         int64
 	failures         map[Failure]*FailureCount
 }
@@ -81,8 +84,16 @@ func newBin(d Dims) *bin {
 }
 
 // add counts one sample, whose class and outcome must exist.
-func (b *bin) add(s *Sample, success, scheduled bool) {
+func (b *bin) add(s *Sample, d *Dims) {
+	success, scheduled := d.Outcomes[s.Outcome].Success, d.Scheduled
 	c := &b.classes[s.Class]
+	if s.Late >= 0 && !d.Classes[s.Class].Part {
+		b.noticeSum += s.Late
+		if success {
+			b.noticed.record(s.Service + s.Late)
+			b.bare.record(s.Service - s.Inside)
+		}
+	}
 	c.counts[s.Outcome]++
 	c.docs += int64(s.Docs)
 	c.bytes += int64(s.Bytes)
@@ -154,17 +165,19 @@ func (b *bin) drainInto(iv *Interval, failures map[Failure]*FailureCount) error 
 			return err
 		}
 	}
-	if err := b.lateness.drainInto(&iv.Lateness); err != nil {
+	if err := errors.Join(b.lateness.drainInto(&iv.Lateness), b.noticed.drainInto(&iv.Noticed),
+		b.bare.drainInto(&iv.Bare)); err != nil {
 		return err
 	}
 	iv.Offered += b.offered
 	iv.Dropped += b.dropped
 	iv.Client.LatenessOver += b.lateOver
+	iv.Client.NoticeSum += time.Duration(b.noticeSum)
 	for _, f := range b.failures {
 		countFailure(failures, *f)
 	}
 	clear(b.failures)
-	b.offered, b.dropped, b.lateOver = 0, 0, 0
+	b.offered, b.dropped, b.lateOver, b.noticeSum = 0, 0, 0, 0
 	return nil
 }
 

@@ -20,6 +20,13 @@ const (
 	maxBusyShare    = 0.05  // of the intervals in which the scheduler was slow
 	maxPauseShare   = 0.001 // of the time: beyond it p99.9 includes pauses
 	smallestConcern = float64(time.Millisecond)
+
+	maxDelayShare  = 0.10 // of p50 or p99 until the worker continued
+	tooMuchDelay   = 0.50
+	smallestDelay  = 100 * time.Microsecond // waking a thread takes a tenth of it on an idle machine
+	maxLoopBusy    = 0.80                   // of the time of an event loop
+	maxThrottled   = 0.01                   // of the time: beyond it p99 includes it
+	tooMuchStopped = 0.50
 )
 
 func checkClientCPU(s *Summary, c Circumstances) []Finding {
@@ -59,6 +66,11 @@ func ClientCeiling(who string, rate, ceiling float64) []Finding {
 // concern is the limit for rare delays of the client: a tenth of the p99 that includes them, at least a millisecond.
 func concern(h *Histogram) float64 {
 	return max(smallestConcern, maxLateShare*float64(h.Quantile(0.99)))
+}
+
+// OfProcess lists the findings about delays that a process of the load generator sees only itself.
+func OfProcess() []string {
+	return []string{"client-scheduler", "client-gc", "client-delay", "client-loop", "client-throttled", "client-run-queue"}
 }
 
 // ofClient is the severity of a delay in the client's process. If the target runs in the same process, its own work
@@ -149,7 +161,7 @@ func checkLittle(s *Summary, _ Circumstances) []Finding {
 	var counted, predicted float64
 	for _, p := range s.Points {
 		if width := float64(p.End - p.Start); p.InFlightSamples > 0 && width > 0 {
-			x := float64(p.ServiceSum) / width
+			x := float64(p.held()) / width
 			diffs = append(diffs, p.InFlight-x)
 			counted += p.InFlight
 			predicted += x
@@ -195,4 +207,74 @@ func checkCounting(s *Summary, c Circumstances) []Finding {
 				"Use the counts.", c.EventsLost)...)
 	}
 	return found
+}
+
+// checkNoticing compares the times until workers continued after the answers with those without the delays of the
+// client, at the median and at p99.
+func checkNoticing(s *Summary, _ Circumstances) []Finding {
+	worst, at := 0.0, 0.0
+	for _, q := range []float64{0.5, 0.99} {
+		noticed, bare := s.Noticed.Quantile(q), s.Bare.Quantile(q)
+		if !s.Bare.Enough(q) || noticed-bare < int64(smallestDelay) {
+			continue
+		}
+		if delay := float64(noticed-bare) / float64(noticed); delay > worst {
+			worst, at = delay, q
+		}
+	}
+	if worst <= maxDelayShare {
+		return nil
+	}
+	name := map[float64]string{0.5: "p50", 0.99: "p99"}[at]
+	return finding("client-delay", graded(worst, tooMuchDelay), worst, maxDelayShare, UnitShare,
+		"the %s of the service time is %s until the answer arrives and %s until the load generator continues: it was busy or "+
+			"had no processor time. The client limits the load, not the target. Use fewer workers, smaller documents, more "+
+			"cores or several clients.",
+		name, ns(float64(s.Bare.Quantile(at))), ns(float64(s.Noticed.Quantile(at))))
+}
+
+// checkLoops compares the busiest event loop with its one core. The processor time of all cores does not show it.
+func checkLoops(s *Summary, c Circumstances) []Finding {
+	busy := s.Client.LoopBusy
+	if busy <= maxLoopBusy || c.InProcess {
+		return nil
+	}
+	return finding("client-loop", Warning, busy, maxLoopBusy, UnitShare,
+		"the busiest of %s of the load generator was busy or waited for a core for %s of the time, in turns of up to %s (p99). "+
+			"The client may limit the throughput, not the target. Use more cores, several clients or a separate machine.",
+		figure.Plural(s.Client.Loops, "event loop"), percent(busy), s.Client.TurnP99)
+}
+
+// checkQuota checks the time in which the quota of a control group stopped the client. The share of the time is about
+// the share of the operations.
+func checkQuota(s *Summary, c Circumstances) []Finding {
+	if s.Client.Throttled <= 0 || s.Duration() <= 0 || c.InProcess {
+		return nil
+	}
+	stood := min(1, float64(s.Client.Throttled)/float64(s.Duration()))
+	if stood <= maxThrottled {
+		return nil
+	}
+	return finding("client-throttled", graded(stood, tooMuchStopped), stood, maxThrottled, UnitShare,
+		"the quota of a control group (cpu.max) stopped the load generator for %s of the time (%s times). The latencies may "+
+			"include this. Raise the quota.", percent(stood), s.Client.ThrottledTimes)
+}
+
+// checkRunDelay compares the time in which the client's threads waited for a core with the service time, where the
+// arrival of answers is unknown.
+func checkRunDelay(s *Summary, c Circumstances) []Finding {
+	served, n := int64(0), s.Ended().Attempted
+	for _, p := range s.Points {
+		served += p.ServiceSum
+	}
+	if s.Bare.Count() > 0 || c.InProcess || n == 0 || served <= 0 || s.Client.RunDelay/time.Duration(n) < smallestDelay {
+		return nil
+	}
+	share := min(1, float64(s.Client.RunDelay)/float64(served))
+	if share <= maxDelayShare {
+		return nil
+	}
+	return finding("client-run-queue", graded(share, tooMuchDelay), share, maxDelayShare, UnitShare,
+		"threads of the load generator waited for a core for %s per operation, %s of the mean service time. The latencies "+
+			"include this. Stop other programs, or use more cores.", s.Client.RunDelay/time.Duration(n), percent(share))
 }

@@ -20,6 +20,7 @@ type Options struct {
 	// Grace is the time for which an interval stays open after its end, one second if zero, because a worker reads the
 	// clock before it records its sample.
 	Grace time.Duration
+	Loops func() []LoopUse // what the event loops of the client did since their start, in a fixed order; may be nil
 }
 
 // Collector gathers the samples of all workers into intervals. It has no clock: the caller passes the time since the
@@ -61,7 +62,7 @@ func NewCollector(o Options) (*Collector, error) {
 			dims: o.Dims, displaced: &c.displaced, rejected: &c.rejected, timeline: c.timeline, latest: -1,
 		})
 	}
-	c.usage.start()
+	c.usage.start(o.Loops)
 	return c, nil
 }
 
@@ -205,9 +206,8 @@ func (c *Collector) close(s span, until int64) (*Interval, error) {
 	iv.Failures = sortedFailures(failures)
 	iv.Workers = int(c.workers.Load())
 	iv.InFlight, iv.Samples = c.gauge.take(until)
-	over := iv.Client.LatenessOver
-	iv.Client = c.usage.take(until)
-	iv.Client.LatenessOver = over
+	ofBins := iv.Client
+	iv.Client = c.usage.take(until).Add(ofBins)
 	iv.Client.LatenessP99 = time.Duration(iv.Lateness.Quantile(0.99))
 	c.next = s.end
 	return iv, nil

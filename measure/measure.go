@@ -30,16 +30,19 @@ type Outcome struct {
 // Sample is one finished operation or part of one. Times are nanoseconds; End is since the start of the run on the
 // monotonic clock.
 type Sample struct {
-	End      int64 // when the answer arrived
+	End      int64 // when the answer arrived, or was read if the arrival is unknown
 	Response int64 // due time → answer; equals Service without a schedule
 	Service  int64 // send → answer
 	PoolWait int64 // waiting for a connection, inside Service
-	Docs     int32 // documents returned, inserted or matched
-	Attempts int32 // commands sent
-	Bytes    int32 // BSON bytes of documents moved
-	Class    uint8
-	Outcome  uint8
-	Retries  uint16 // of the commands sent, those beyond one per request
+	// Late is the time from the arrival of the answer until the worker continued, after Service; -1 if it is unknown.
+	// Inside is such time within Service, of earlier parts of the answer and of earlier requests of the operation.
+	Late, Inside int64
+	Docs         int32 // documents returned, inserted or matched
+	Attempts     int32 // commands sent
+	Bytes        int32 // BSON bytes of documents moved
+	Class        uint8
+	Outcome      uint8
+	Retries      uint16 // of the commands sent, those beyond one per request
 }
 
 // Failure is a kind of failed operations. Equal keys are counted together.
@@ -76,6 +79,9 @@ type Interval struct {
 	Samples  int             // number of samples of InFlight
 	Lateness *Histogram      // actual − due send time if a worker was free; nil without a schedule
 	Client   ClientUse       // what the client itself used
+	// Noticed and Bare are the service times of successful operations whose Late is known: until the worker continued
+	// (Service + Late), and without the delays of the client (Service − Inside). Nil if none is known.
+	Noticed, Bare *Histogram
 }
 
 // ClassInterval holds the counts and times of one operation class. A histogram without values is nil.
@@ -102,6 +108,20 @@ type ClientUse struct {
 	HeapBytes    uint64        `json:"heap_bytes"`        // live and not yet swept
 	LatenessP99  time.Duration `json:"lateness_p99_ns"`   // actual − intended send time when a worker was free
 	LatenessOver int64         `json:"lateness_over_1ms"` // sends more than 1 ms late although a worker was free
+	// NoticeSum is the time between the arrival of answers and the moments when their workers continued, in total.
+	NoticeSum time.Duration `json:"notice_sum_ns,omitempty"`
+	// Loops is the number of event loops, LoopBusy the share of the time in which the busiest one did not wait for events,
+	// TurnP99 and TurnMax are the lengths of their turns; see [LoopUse].
+	Loops    int           `json:"loops,omitempty"`
+	LoopBusy float64       `json:"loop_busy,omitempty"`
+	TurnP99  time.Duration `json:"turn_p99_ns,omitempty"`
+	TurnMax  time.Duration `json:"turn_max_ns,omitempty"`
+	// Throttled is the time in which the quota of a control group stopped threads of this process, ThrottledTimes how
+	// often; Linux only.
+	Throttled      time.Duration `json:"throttled_ns,omitempty"`
+	ThrottledTimes int64         `json:"throttled_times,omitempty"`
+	// RunDelay is the time in which threads of this process were ready to run and another one had the core; Linux only.
+	RunDelay time.Duration `json:"run_delay_ns,omitempty"`
 }
 
 // Event is an event of a run: a phase border, a lost connection, a new primary.

@@ -33,7 +33,7 @@ func (s *shard) fold(samples []Sample) {
 		}
 		if int(e.Class) < len(s.dims.Classes) && int(e.Outcome) < len(s.dims.Outcomes) {
 			s.latest = max(s.latest, e.End)
-			b.add(e, s.dims.Outcomes[e.Outcome].Success, s.dims.Scheduled)
+			b.add(e, &s.dims)
 		} else {
 			s.count(b, e)
 		}

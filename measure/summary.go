@@ -96,14 +96,17 @@ type Summary struct {
 	InFlight float64    // mean number of operations in flight, weighted by time
 	Samples  int        // number of samples of InFlight
 	Lateness *Histogram // nil without a schedule
-	// Client has the sums of CPU, GCPauseSum and LatenessOver, LatenessP99 of the whole phase, and the largest of each
-	// other figure.
+	// Noticed and Bare are as in [Interval].
+	Noticed, Bare *Histogram
+	// Client has the sums of times and counts, LatenessP99 and the mean of LoopBusy of the whole phase, and the largest of
+	// each other figure.
 	Client ClientUse
 	Points []Point // one per interval, in order of time
 	Unsent int64   // operations that were due in the phase and never sent; set by the caller, before checks
 	Tail   Tally   // of the operations that belong to the phase but ended after it; see [Summary.AddTail]
 
 	failures map[Failure]*FailureCount
+	metered  time.Duration // length of the intervals of which Client is known
 	sampled  time.Duration // length of the intervals in which InFlight was sampled
 	tails    []classTail   // the part of Classes after the phase; nil without a tail
 }
@@ -158,7 +161,11 @@ func (s *Summary) Add(iv *Interval) error {
 			s.InFlight = total / float64(s.sampled)
 		}
 	}
-	s.Client = s.Client.add(iv.Client)
+	before := s.Client.LoopBusy * float64(s.metered)
+	s.Client = s.Client.Add(iv.Client)
+	if s.metered += iv.End - iv.Start; s.metered > 0 {
+		s.Client.LoopBusy = (before + iv.Client.LoopBusy*float64(iv.End-iv.Start)) / float64(s.metered)
+	}
 	s.Client.LatenessP99 = time.Duration(s.Lateness.Quantile(0.99))
 	return nil
 }
@@ -169,6 +176,7 @@ func (s *Summary) Interval() *Interval {
 		Phase: s.Phase, Start: s.Start, End: s.End, Classes: s.Classes, Failures: s.Failures, Offered: s.Offered,
 		Dropped: s.Dropped,
 		Workers: s.Workers, InFlight: s.InFlight, Samples: s.Samples, Lateness: s.Lateness, Client: s.Client,
+		Noticed: s.Noticed, Bare: s.Bare,
 	}
 }
 
@@ -202,8 +210,13 @@ func (s *Summary) addCounts(iv *Interval) error {
 			return fmt.Errorf("merging the interval from %v to %v: %w", iv.Start, iv.End, err)
 		}
 	}
-	if err := mergeInto(&s.Lateness, iv.Lateness); err != nil {
-		return err
+	for _, h := range []struct {
+		to   **Histogram
+		from *Histogram
+	}{{&s.Lateness, iv.Lateness}, {&s.Noticed, iv.Noticed}, {&s.Bare, iv.Bare}} {
+		if err := mergeInto(h.to, h.from); err != nil {
+			return err
+		}
 	}
 	if len(iv.Failures) > 0 {
 		for _, f := range iv.Failures {
@@ -263,7 +276,8 @@ func mergeInto(to **Histogram, from *Histogram) error {
 	return (*to).Merge(from)
 }
 
-func (u ClientUse) add(o ClientUse) ClientUse {
+// Add adds up two uses: the sums of times and counts, and the largest of each other figure.
+func (u ClientUse) Add(o ClientUse) ClientUse {
 	return ClientUse{
 		CPU:          u.CPU + o.CPU,
 		SchedP99:     max(u.SchedP99, o.SchedP99),
@@ -271,8 +285,18 @@ func (u ClientUse) add(o ClientUse) ClientUse {
 		GCPauseSum:   u.GCPauseSum + o.GCPauseSum,
 		HeapBytes:    max(u.HeapBytes, o.HeapBytes),
 		LatenessOver: u.LatenessOver + o.LatenessOver,
+		NoticeSum:    u.NoticeSum + o.NoticeSum,
+		Loops:        max(u.Loops, o.Loops),
+		LoopBusy:     max(u.LoopBusy, o.LoopBusy),
+		TurnP99:      max(u.TurnP99, o.TurnP99),
+		TurnMax:      max(u.TurnMax, o.TurnMax),
+		Throttled:    u.Throttled + o.Throttled, ThrottledTimes: u.ThrottledTimes + o.ThrottledTimes,
+		RunDelay: u.RunDelay + o.RunDelay,
 	}
 }
+
+// held is the time in which operations held their workers: until the worker continued.
+func (p *Point) held() int64 { return p.ServiceSum + int64(p.Client.NoticeSum) }
 
 func pointOf(d Dims, iv *Interval) Point {
 	p := Point{
@@ -408,7 +432,7 @@ func (d Dims) index(name string) int {
 func (s *Summary) LittleInFlight() float64 {
 	var served int64
 	for _, p := range s.Points {
-		served = saturatingAdd(served, p.ServiceSum)
+		served = saturatingAdd(served, p.held())
 	}
 	if s.Duration() <= 0 {
 		return 0

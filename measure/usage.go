@@ -5,13 +5,19 @@ import (
 	"runtime/metrics"
 	"slices"
 	"time"
+
+	"github.com/plimsoll-bench/plimsoll/internal/loop"
 )
 
 // usageSampler measures what this process used between two samples.
 type usageSampler struct {
 	metrics []metrics.Sample
 	cpu     time.Duration
-	sched   []uint64 // counts of the scheduling latencies at the last sample
+	loops   func() []LoopUse
+	before  []LoopUse
+	at      time.Time // of before
+	system  systemUse // since the start of the process
+	sched   []uint64  // counts of the scheduling latencies at the last sample
 	pauses  []uint64
 	last    int64               // time of the last sample
 	bins    map[int64]ClientUse // by start of the interval
@@ -24,7 +30,8 @@ const (
 	metricHeap
 )
 
-func (u *usageSampler) start() {
+func (u *usageSampler) start(loops func() []LoopUse) {
+	u.loops, u.at = loops, time.Now()
 	u.metrics = []metrics.Sample{
 		metricSched:  {Name: "/sched/latencies:seconds"},
 		metricPauses: {Name: "/sched/pauses/total/gc:seconds"},
@@ -39,7 +46,7 @@ func (u *usageSampler) sample(now int64, l timeline) {
 	span := l.at(u.last + (now-u.last)/2)
 	u.last = now
 	use, have := u.look(), u.bins[span.start]
-	u.bins[span.start] = have.add(use)
+	u.bins[span.start] = have.Add(use)
 }
 
 // take removes what belongs to the intervals that begin before end.
@@ -48,7 +55,7 @@ func (u *usageSampler) take(end int64) ClientUse {
 	for at, use := range u.bins {
 		if at < end {
 			delete(u.bins, at)
-			all = all.add(use)
+			all = all.Add(use)
 		}
 	}
 	return all
@@ -60,6 +67,12 @@ func (u *usageSampler) look() ClientUse {
 	cpu := ProcessCPU()
 	use := ClientUse{CPU: cpu - u.cpu}
 	u.cpu = cpu
+	u.lookAtLoops(&use)
+	before := u.system
+	u.system = readSystemUse()
+	use.Throttled = max(0, u.system.throttled-before.throttled)
+	use.ThrottledTimes = max(0, u.system.times-before.times)
+	use.RunDelay = max(0, u.system.runDelay-before.runDelay) // a thread that ended takes its delay along
 	if v := u.metrics[metricSched].Value; v.Kind() == metrics.KindFloat64Histogram {
 		h := v.Float64Histogram()
 		use.SchedP99 = quantileOf(h, added(h, &u.sched), 0.99)
@@ -73,6 +86,41 @@ func (u *usageSampler) look() ClientUse {
 		use.HeapBytes = v.Uint64()
 	}
 	return use
+}
+
+// systemUse is what the operating system counts of this process since its start. Unknown values are 0.
+type systemUse struct {
+	throttled time.Duration
+	times     int64
+	runDelay  time.Duration
+}
+
+// LoopUse is what one event loop of the client did since its start.
+type LoopUse = loop.Use
+
+// lookAtLoops adds the use of the loops since the last call.
+func (u *usageSampler) lookAtLoops(use *ClientUse) {
+	if u.loops == nil {
+		return
+	}
+	now, list := time.Now(), u.loops()
+	passed := now.Sub(u.at)
+	var turns loop.Turns
+	for i, l := range list {
+		var before LoopUse // zero for a loop that has been added
+		if i < len(u.before) {
+			before = u.before[i]
+		}
+		if passed > 0 {
+			use.LoopBusy = max(use.LoopBusy, min(1, float64(l.Busy-before.Busy)/float64(passed)))
+		}
+		for b := range turns {
+			turns[b] += l.Turns[b] - before.Turns[b]
+		}
+	}
+	use.Loops = len(list)
+	use.TurnP99, use.TurnMax = turns.Quantile(0.99), turns.Quantile(1)
+	u.at, u.before = now, list
 }
 
 // added returns the increase of the counts of the runtime's histogram since last, and updates last.

@@ -67,7 +67,8 @@ func Judge(s *Summary, c Circumstances) []Finding {
 		checkCounting,
 	}
 	if !c.Elsewhere {
-		checks = append(checks, checkClientCPU, checkCeiling, checkScheduler, checkPauses)
+		checks = append(checks, checkClientCPU, checkCeiling, checkScheduler, checkPauses, checkNoticing, checkLoops,
+			checkQuota, checkRunDelay)
 	}
 	for _, check := range checks {
 		findings = append(findings, check(s, c)...)

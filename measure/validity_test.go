@@ -53,6 +53,20 @@ func fail(iv *Interval, outcome int, n int64) {
 	c.Wait.RecordN(1000, n)
 }
 
+// noticed makes workers continue so long after they sent, in nanoseconds, without and with the delays of the client.
+func noticed(bare, noticed int64) func(i int, iv *Interval) {
+	return func(_ int, iv *Interval) {
+		iv.Noticed, iv.Bare = NewHistogram(), NewHistogram()
+		iv.Noticed.RecordN(noticed, 10_000)
+		iv.Bare.RecordN(bare, 10_000)
+	}
+}
+
+// throttled lets a quota stop the client for a part of each second.
+func throttled(d time.Duration) func(i int, iv *Interval) {
+	return func(_ int, iv *Interval) { iv.Client.Throttled, iv.Client.ThrottledTimes = d, 1 }
+}
+
 // outage lets nothing succeed from one second to another: workers wait for a connection, and few of them fail.
 func outage(from, to int) func(i int, iv *Interval) {
 	return func(i int, iv *Interval) {
@@ -110,6 +124,30 @@ func TestFindings(t *testing.T) {
 		{"processor all", 300, func(_ int, iv *Interval) { iv.Client.CPU = 4 * time.Second }, Circumstances{Cores: 4}, []string{"client-cpu:invalid"}},
 		{"processor shared with the target", 300, func(_ int, iv *Interval) { iv.Client.CPU = 4 * time.Second },
 			Circumstances{Cores: 4, InProcess: true}, nil},
+		{"noticed a little later", 300, noticed(1e6, 1_090_000), Circumstances{}, nil},
+		{"noticed late", 300, noticed(1e6, 1_200_000), Circumstances{}, []string{"client-delay:warning"}},
+		{"noticed much later", 300, noticed(400_000, 13e6), Circumstances{Cores: 4}, []string{"client-delay:invalid"}},
+		{"noticed within the time of a wake-up", 300, noticed(100_000, 190_000), Circumstances{}, nil},
+		{"one in 50 noticed late", 300, func(i int, iv *Interval) {
+			noticed(1e6, 1e6)(i, iv)
+			iv.Noticed = NewHistogram()
+			iv.Noticed.RecordN(1e6, 9_800)
+			iv.Noticed.RecordN(3e6, 200)
+		}, Circumstances{}, []string{"client-delay:invalid"}},
+		{"judged elsewhere", 300, noticed(400_000, 13e6), Circumstances{Elsewhere: true}, nil},
+		{"one busy loop of four cores", 300, func(_ int, iv *Interval) { iv.Client.Loops, iv.Client.LoopBusy = 2, 0.9 },
+			Circumstances{Cores: 4}, []string{"client-loop:warning"}},
+		{"a loop with reserves", 300, func(_ int, iv *Interval) { iv.Client.Loops, iv.Client.LoopBusy = 2, 0.75 }, Circumstances{}, nil},
+		{"throttled", 300, throttled(20 * time.Millisecond), Circumstances{}, []string{"client-throttled:warning"}},
+		{"throttled most of the time", 300, throttled(600 * time.Millisecond), Circumstances{}, []string{"client-throttled:invalid"}},
+		{"hardly throttled", 300, throttled(5 * time.Millisecond), Circumstances{}, nil},
+		{"waited for cores", 300, func(_ int, iv *Interval) { iv.Client.RunDelay = 2 * time.Second }, Circumstances{}, []string{"client-run-queue:warning"}},
+		{"waited for cores most of the time", 300, func(_ int, iv *Interval) { iv.Client.RunDelay = 8 * time.Second }, Circumstances{},
+			[]string{"client-run-queue:invalid"}},
+		{"waited for cores, and answers have times", 300, func(i int, iv *Interval) {
+			noticed(1e6, 1e6)(i, iv)
+			iv.Client.RunDelay = 8 * time.Second
+		}, Circumstances{}, nil},
 		{"ceiling", 300, nil, Circumstances{Ceiling: 12_000}, []string{"client-limited:warning"}},
 		{"ceiling reached", 300, nil, Circumstances{Ceiling: 10_500}, []string{"client-limited:invalid"}},
 		{"scheduler", 300, func(i int, iv *Interval) {

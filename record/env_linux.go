@@ -4,12 +4,13 @@ import (
 	"bufio"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/prometheus/procfs"
 	"golang.org/x/sys/unix"
+
+	"github.com/plimsoll-bench/plimsoll/internal/cgroup"
 )
 
 func (e *Environment) readSystem() {
@@ -49,38 +50,20 @@ func deref(p *uint64) uint64 {
 }
 
 // readCgroup finds the limits of the control group of this process and of those above it: version 2, then
-// version 1. Inside a container they are at the root of the mounted hierarchy.
+// version 1.
 func (e *Environment) readCgroup() {
-	const root = "/sys/fs/cgroup"
-	own := word("/proc/self/cgroup")
-	for _, dir := range cgroupDirs(root, own, "") {
+	for _, dir := range cgroup.Unified() {
 		if quota, period, ok := strings.Cut(word(filepath.Join(dir, "cpu.max")), " "); ok {
 			e.limitCores(quota, period)
 		}
 		e.limitMemory(word(filepath.Join(dir, "memory.max")))
 	}
-	for _, dir := range cgroupDirs(filepath.Join(root, "cpu"), own, "cpu") {
+	for _, dir := range cgroup.Controller("cpu") {
 		e.limitCores(word(filepath.Join(dir, "cpu.cfs_quota_us")), word(filepath.Join(dir, "cpu.cfs_period_us")))
 	}
-	for _, dir := range cgroupDirs(filepath.Join(root, "memory"), own, "memory") {
+	for _, dir := range cgroup.Controller("memory") {
 		e.limitMemory(word(filepath.Join(dir, "memory.limit_in_bytes")))
 	}
-}
-
-// cgroupDirs lists the directories below root of a control group and of those above it. own is what
-// /proc/self/cgroup says, with lines like "0::/path" (version 2, no controller) or "4:cpu,cpuacct:/path".
-func cgroupDirs(root, own, controller string) []string {
-	dirs := []string{root}
-	for line := range strings.Lines(own) {
-		fields := strings.SplitN(strings.TrimSpace(line), ":", 3)
-		if len(fields) < 3 || !slices.Contains(strings.Split(fields[1], ","), controller) {
-			continue
-		}
-		for path := fields[2]; path != "/" && path != "." && path != ""; path = filepath.Dir(path) {
-			dirs = append(dirs, filepath.Join(root, path))
-		}
-	}
-	return dirs
 }
 
 func (e *Environment) limitCores(quota, period string) {

@@ -25,9 +25,12 @@ type IntervalLine struct {
 	Workers  int                    `json:"workers"`
 	InFlight float64                `json:"in_flight"`
 	// Samples is how often InFlight was sampled.
-	Samples  int               `json:"in_flight_samples"`
-	Lateness *IntervalLatency  `json:"lateness,omitempty"`
-	Client   measure.ClientUse `json:"client"`
+	Samples  int              `json:"in_flight_samples"`
+	Lateness *IntervalLatency `json:"lateness,omitempty"`
+	// Noticed and Bare are service times until the worker continued, and without the delays of the client.
+	Noticed *IntervalLatency  `json:"noticed,omitempty"`
+	Bare    *IntervalLatency  `json:"bare,omitempty"`
+	Client  measure.ClientUse `json:"client"`
 }
 
 // IntervalClass is an operation class in an interval. Classes of which nothing ended are left out.
@@ -64,7 +67,10 @@ func newIntervalLine(d measure.Dims, iv *measure.Interval) IntervalLine {
 	line := IntervalLine{
 		Phase: iv.Phase, Start: int64(iv.Start), End: int64(iv.End), Failures: iv.Failures, Offered: iv.Offered,
 		Dropped: iv.Dropped, Workers: iv.Workers, InFlight: iv.InFlight, Samples: iv.Samples,
-		Lateness: newIntervalLatency(iv.Lateness), Client: iv.Client,
+		Client: iv.Client,
+	}
+	for _, h := range ofClient(iv, &line) {
+		*h.line = newIntervalLatency(*h.at)
 	}
 	for i := range iv.Classes {
 		if c := newIntervalClass(d, i, &iv.Classes[i]); len(c.Outcomes) > 0 {
@@ -93,8 +99,19 @@ func newIntervalClass(d measure.Dims, i int, ci *measure.ClassInterval) Interval
 	return c
 }
 
-// The lateness of the client is logged like a class of its own.
-const latenessTag = "client.lateness"
+// ofClient lists the histograms of the client, which are logged like a class of their own, with their lines.
+func ofClient(iv *measure.Interval, l *IntervalLine) []clientHistogram {
+	return []clientHistogram{
+		{"client.lateness", &iv.Lateness, &l.Lateness}, {"client.noticed", &iv.Noticed, &l.Noticed},
+		{"client.bare", &iv.Bare, &l.Bare},
+	}
+}
+
+type clientHistogram struct {
+	name string
+	at   **measure.Histogram
+	line **IntervalLatency
+}
 
 // tag names a histogram of an interval in the log: class.kind, with the phase in front unless it is the
 // measured one, so that tools which merge by tag get the measured result.
@@ -111,9 +128,10 @@ type tagged struct {
 	at  **measure.Histogram
 }
 
-// histograms lists the histograms of an interval in the order of the log. want selects those with values, by class
-// index and kind.
-func histograms(d measure.Dims, iv *measure.Interval, want func(class int, kind string) bool, lateness bool) []tagged {
+// histograms lists the histograms of an interval in the order of the log. want selects those of classes with values, by
+// class index and kind, and ofUse those of the client.
+func histograms(d measure.Dims, iv *measure.Interval, l *IntervalLine, want func(class int, kind string) bool,
+	ofUse func(h clientHistogram) bool) []tagged {
 	var list []tagged
 	for i := range iv.Classes {
 		for _, kind := range measure.Kinds() {
@@ -122,17 +140,19 @@ func histograms(d measure.Dims, iv *measure.Interval, want func(class int, kind 
 			}
 		}
 	}
-	if lateness {
-		list = append(list, tagged{tag(iv.Phase, latenessTag), &iv.Lateness})
+	for _, h := range ofClient(iv, l) {
+		if ofUse(h) {
+			list = append(list, tagged{tag(iv.Phase, h.name), h.at})
+		}
 	}
 	return list
 }
 
 // used lists the histograms of an interval that have values.
 func used(d measure.Dims, iv *measure.Interval) []tagged {
-	return histograms(d, iv, func(class int, kind string) bool {
+	return histograms(d, iv, &IntervalLine{}, func(class int, kind string) bool {
 		return (*iv.Classes[class].Histogram(kind)).Count() > 0
-	}, iv.Lateness.Count() > 0)
+	}, func(h clientHistogram) bool { return (*h.at).Count() > 0 })
 }
 
 // interval turns a line back into an interval; histogram returns the histogram that follows in the log.
@@ -152,10 +172,10 @@ func (l *IntervalLine) interval(d measure.Dims,
 			return nil, err
 		}
 	}
-	all := histograms(d, iv, func(class int, kind string) bool {
+	all := histograms(d, iv, l, func(class int, kind string) bool {
 		_, ok := lines[class].Times[kind]
 		return ok
-	}, l.Lateness != nil)
+	}, func(h clientHistogram) bool { return *h.line != nil })
 	for _, t := range all {
 		h, err := histogram(t.tag)
 		if err != nil {
@@ -246,8 +266,10 @@ func (l *IntervalLine) restore(name string, h *measure.Histogram) error {
 }
 
 func (l *IntervalLine) exact(name string) (IntervalLatency, bool) {
-	if name == latenessTag && l.Lateness != nil {
-		return *l.Lateness, true
+	for _, h := range ofClient(&measure.Interval{}, l) {
+		if name == h.name && *h.line != nil {
+			return **h.line, true
+		}
 	}
 	for _, c := range l.Classes {
 		if kind, ok := strings.CutPrefix(name, c.Class+"."); ok {

@@ -36,7 +36,7 @@ func NewPhaseResult(s *measure.Summary, cores float64) (PhaseResult, error) {
 		Counts: s.Tally(), Ended: s.Ended(), Offered: s.Offered, Dropped: s.Dropped,
 		LittleInFlight: s.LittleInFlight(), All: newClassResult(s, measure.Class{Name: "all"}, &all, s.Ended().Succeeded),
 		Classes: []ClassResult{}, Failures: append([]measure.FailureCount{}, s.Failures...),
-		Lateness: NewLatency(s.Lateness), Client: newClientResult(s, cores),
+		Lateness: NewLatency(s.Lateness), Noticed: NewLatency(s.Noticed), Bare: NewLatency(s.Bare), Client: newClientResult(s, cores),
 	}
 	if s.Samples > 0 {
 		p.InFlight = &s.InFlight
@@ -78,6 +78,8 @@ func newClientResult(s *measure.Summary, cores float64) ClientResult {
 		CPUSeconds: u.CPU.Seconds(), SchedP99: int64(u.SchedP99), GCPauseMax: int64(u.GCPauseMax),
 		GCPauseSum: int64(u.GCPauseSum),
 		HeapBytes:  u.HeapBytes, LatenessOver: u.LatenessOver,
+		Loops: u.Loops, LoopBusy: u.LoopBusy, TurnP99: int64(u.TurnP99), TurnMax: int64(u.TurnMax),
+		Throttled: int64(u.Throttled), RunDelay: int64(u.RunDelay),
 	}
 	if d := s.Duration(); d > 0 && cores > 0 {
 		r.CPUShare = u.CPU.Seconds() / d.Seconds() / cores

@@ -167,6 +167,10 @@ type PhaseResult struct {
 	Failures []measure.FailureCount `json:"failures"`
 	// Lateness is the delay of sending although a worker was free.
 	Lateness *Latency `json:"lateness,omitempty"`
+	// Noticed and Bare are service times of successful operations whose answers have a known time of arrival: until the
+	// worker continued, and without the delays of the load generator. Absent if none is known.
+	Noticed *Latency `json:"noticed,omitempty"`
+	Bare    *Latency `json:"bare,omitempty"`
 	// Client is the use of the load generator.
 	Client ClientResult `json:"client"`
 	// Service is the use of the REST service between load and target, if plimsoll started one (via: rest).
@@ -258,6 +262,16 @@ type ClientResult struct {
 	GCPauseSum   int64  `json:"gc_pause_sum_ns"`
 	HeapBytes    uint64 `json:"heap_bytes"`
 	LatenessOver int64  `json:"lateness_over_1ms"`
+	// Loops is the largest number of event loops. LoopBusy is the mean share of the time in which the busiest one did not
+	// wait for events. TurnP99 and TurnMax are the lengths of their turns, the worst of any interval.
+	Loops    int     `json:"loops,omitempty"`
+	LoopBusy float64 `json:"loop_busy,omitempty"`
+	TurnP99  int64   `json:"turn_p99_ns,omitempty"`
+	TurnMax  int64   `json:"turn_max_ns,omitempty"`
+	// Throttled is the time in which the quota of a control group stopped threads of the load generator. RunDelay is the
+	// time in which its threads waited for a core. Both are sums over threads or cores.
+	Throttled int64 `json:"throttled_ns,omitempty"`
+	RunDelay  int64 `json:"run_delay_ns,omitempty"`
 }
 
 // ServiceResult is the use of a REST service during a phase. It is a separate process, so neither client nor servers

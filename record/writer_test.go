@@ -272,7 +272,7 @@ func TestHistogramLogIsReadableByItsOwnTools(t *testing.T) {
 	if h.TotalCount() != read.Count || h.ValueAtQuantile(next) != *read.P99 {
 		t.Errorf("tag read.response: %d values, p99 %d; run.json: %d, %d", h.TotalCount(), h.ValueAtQuantile(next), read.Count, *read.P99)
 	}
-	if merged["warmup:read.response"] == nil || merged[latenessTag] == nil {
+	if merged["warmup:read.response"] == nil || merged["client.lateness"] == nil {
 		t.Error("the warm-up or the lateness has no separate tag")
 	}
 }

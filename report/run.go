@@ -410,6 +410,12 @@ func clientUse(r *record.Run, p *record.PhaseResult) Section {
 	if l := p.Lateness; l != nil && l.P99 != nil {
 		text += ", sent late by p99 " + stated(l.P99)
 	}
+	if c.Loops > 0 {
+		text += fmt.Sprintf(", busiest of %s busy for %s of the time", figure.Plural(c.Loops, "event loop"), figure.Percent(c.LoopBusy))
+	}
+	if n, b := p.Noticed, p.Bare; n != nil && b != nil && n.P99 != nil && b.P99 != nil {
+		text += fmt.Sprintf(", p99 %s until the answer and %s until it continued", stated(b.P99), stated(n.P99))
+	}
 	s := Section{ID: "client", Facts: []Fact{{who, text}}}
 	if x := p.Service; x != nil {
 		s.Facts = append(s.Facts,
@@ -534,8 +540,8 @@ func runChecks(r *record.Run, p *record.PhaseResult) []Point {
 	}{
 		{"steady", "not shown to be steady", len(r.Specification.Load.Stages) == 0, []string{"not-steady", "latency-drift", "throughput-variation", "too-short"}},
 		{"offered rate achieved", "offered rate not achieved", offered, []string{"schedule-not-sustained", "unsent"}},
-		{"load generator not the limit", "load generator may be the limit", true, []string{"client-cpu", "client-limited", "client-scheduler", "client-gc",
-			"clients-share-machine", "client-network", "pool-wait", "client-lost"}},
+		{"load generator not the limit", "load generator may be the limit", true, append(measure.OfProcess(), "client-cpu", "client-limited",
+			"clients-share-machine", "client-network", "pool-wait", "client-lost")},
 		{"sent on time", "sent late", offered, []string{"schedule-lateness"}},
 		{"clocks and counts agree", "clocks or counts disagree", true, []string{"client-clock", "littles-law", "displaced", "not-counted", "events-lost"}},
 		{"target available", "target not always available", true, []string{"outage", "nothing", "nothing-succeeded"}},

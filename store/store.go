@@ -59,6 +59,11 @@ type Result struct {
 	Attempts int           // commands sent for this request (2 and more: a hidden retry; 0: nothing was sent)
 	PoolWait time.Duration // time spent waiting for a connection, included in the service time
 	Server   string        // host:port of the server that got the last command; "" if none or unknown
+
+	// Arrived is when the last byte of the last reply reached this machine, before the session read it; zero if that is
+	// unknown. Delayed is the time by which the session read earlier parts of the replies after their arrival.
+	Arrived time.Time
+	Delayed time.Duration
 }
 
 func (r *Result) Reset() { *r = Result{} }

@@ -6,6 +6,8 @@ import (
 	"context"
 	"net"
 	"sync/atomic"
+
+	"github.com/plimsoll-bench/plimsoll/internal/arrival"
 )
 
 // Route returns the local address that leads to an address; "" if it knows none. An error means that nothing leads
@@ -33,7 +35,8 @@ func Leads(address string) bool {
 // Dialer opens connections. The zero value is ready.
 type Dialer struct{ net.Dialer }
 
-// DialContext opens a connection to an address, or to the local one that leads there.
+// DialContext opens a connection to an address, or to the local one that leads there. Its reads know when their data
+// arrived, see [arrival.Conn].
 func (d *Dialer) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
 	if r := route.Load(); r != nil {
 		local, err := (*r)(address)
@@ -44,5 +47,9 @@ func (d *Dialer) DialContext(ctx context.Context, network, address string) (net.
 			address = local
 		}
 	}
-	return d.Dialer.DialContext(ctx, network, address)
+	nc, err := d.Dialer.DialContext(ctx, network, address)
+	if err != nil {
+		return nil, err
+	}
+	return arrival.Wrap(nc), nil
 }

@@ -10,6 +10,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/plimsoll-bench/plimsoll/internal/arrival"
 )
 
 // edge reports changes only, so that a wait needs no system call.
@@ -25,6 +27,8 @@ type Conn struct {
 	hung          bool // the peer has closed it or it has failed: reads no longer wait
 	readUntil     int64
 	writeUntil    int64
+	receiver      arrival.Receiver
+	arrived       int64 // when the last byte of the last read arrived, in nanoseconds since base; [Never] if unknown
 }
 
 var _ net.Conn = (*Conn)(nil)
@@ -46,9 +50,10 @@ func (t *Task) Adopt(nc net.Conn) (*Conn, error) {
 		l.conns = append(l.conns, make([]*Conn, fd+1)...)
 	}
 	c := &Conn{task: t, fd: fd, local: nc.LocalAddr(), remote: nc.RemoteAddr(), writable: true, readUntil: Never,
-		writeUntil: Never}
+		writeUntil: Never, arrived: Never}
 	l.conns[fd] = c
-	_ = nc.Close() // closes the descriptor of the runtime's poller; the connection stays open
+	_ = arrival.Stamp(fd) // if it fails, the arrival is unknown
+	_ = nc.Close()        // closes the descriptor of the runtime's poller; the connection stays open
 	return c, nil
 }
 
@@ -83,16 +88,17 @@ func (c *Conn) note(events uint32) {
 // wait for a larger one.
 const most = 64 << 10
 
-// transfer is one recv or send, which returns at once. They have a shorter path in the kernel than read and write.
-func transfer(number uintptr, fd int, b []byte) (int, syscall.Errno) {
+// send is one send, which returns at once. It has a shorter path in the kernel than write.
+func send(fd int, b []byte) (int, syscall.Errno) {
 	const flags = unix.MSG_DONTWAIT | unix.MSG_NOSIGNAL
 	for {
 		var n uintptr
 		var errno syscall.Errno
+		at, size := uintptr(unsafe.Pointer(&b[0])), uintptr(len(b))
 		if len(b) <= most {
-			n, _, errno = syscall.RawSyscall6(number, uintptr(fd), uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)), flags, 0, 0)
+			n, _, errno = syscall.RawSyscall6(unix.SYS_SENDTO, uintptr(fd), at, size, flags, 0, 0)
 		} else {
-			n, _, errno = syscall.Syscall6(number, uintptr(fd), uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)), flags, 0, 0)
+			n, _, errno = syscall.Syscall6(unix.SYS_SENDTO, uintptr(fd), at, size, flags, 0, 0)
 		}
 		switch errno {
 		case 0:
@@ -112,7 +118,8 @@ func (c *Conn) TryRead(b []byte) (int, error) {
 	if c.fd < 0 {
 		return 0, net.ErrClosed
 	}
-	n, errno := transfer(unix.SYS_RECVFROM, c.fd, b)
+	n, stamp, errno := c.receiver.Receive(c.fd, b)
+	c.arrived = c.task.loop.since(stamp)
 	switch {
 	case errno == syscall.EAGAIN:
 		c.readable = false
@@ -125,6 +132,14 @@ func (c *Conn) TryRead(b []byte) (int, error) {
 		c.readable = c.hung
 	}
 	return n, nil
+}
+
+// Arrived returns when the last byte of the last read arrived; zero if that is unknown.
+func (c *Conn) Arrived() time.Time {
+	if c.arrived == Never {
+		return time.Time{}
+	}
+	return c.task.loop.base.Add(time.Duration(c.arrived))
 }
 
 // Read reads at least one byte, and waits for it until the deadline.
@@ -152,7 +167,7 @@ func (c *Conn) Write(b []byte) (int, error) {
 		if !c.writable && !c.wait(writing, c.writeUntil) {
 			return done, os.ErrDeadlineExceeded
 		}
-		n, errno := transfer(unix.SYS_SENDTO, c.fd, b[done:])
+		n, errno := send(c.fd, b[done:])
 		if done += n; errno == syscall.EAGAIN {
 			c.writable = false
 		} else if errno != 0 {

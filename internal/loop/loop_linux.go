@@ -29,7 +29,9 @@ type Loop struct {
 	bell      int // an eventfd: inbox has messages
 	clock     int // a timerfd
 	armed     int64
-	scheduled int64   // last call of the scheduler
+	wall      int64 // the wall clock at base, by the clocks at the start of this turn
+	scheduled int64 // last call of the scheduler
+	meter     meter
 	tasks     []*Task // not started yet
 	live      int     // number of tasks that have not ended
 	timers    timers
@@ -115,11 +117,21 @@ func (l *Loop) Go(f func(*Task)) *Task {
 
 func (l *Loop) now() int64 { return int64(time.Since(l.base)) }
 
+// since is the time of a stamp of the wall clock, [Never] for the stamp 0.
+func (l *Loop) since(stamp int64) int64 {
+	if stamp == 0 {
+		return Never
+	}
+	return stamp - l.wall
+}
+
 // Run runs the tasks until all have ended.
 func (l *Loop) Run() {
+	l.meter.began = l.now()
 	for l.live > 0 {
 		l.startSome()
-		for _, e := range l.events[:l.poll()] {
+		n := l.poll()
+		for _, e := range l.events[:n] {
 			l.dispatch(e)
 		}
 		now := l.now()
@@ -138,6 +150,9 @@ func (l *Loop) Run() {
 	l.close()
 	l.bell = -1
 }
+
+// Use returns what the loop did until now. Any goroutine may call it.
+func (l *Loop) Use() Use { return l.meter.use() }
 
 // startSome starts a few of the next tasks: with a million tasks, the first ones must not wait for an available reply
 // until the last one is started.
@@ -170,7 +185,16 @@ func (l *Loop) poll() int {
 	} else if len(l.timers) > 0 && l.timers[0].key < l.armed {
 		l.arm(l.timers[0].key)
 	}
+	asked := l.now()
 	n, err := unix.EpollWait(l.epoll, l.events[:], timeout)
+	clocks := time.Now()
+	now := int64(clocks.Sub(l.base))
+	l.wall = clocks.UnixNano() - now
+	if timeout == 0 {
+		l.meter.turn(asked, asked) // it does not wait
+	} else {
+		l.meter.turn(asked, now)
+	}
 	if err != nil { // only a signal
 		return 0
 	}

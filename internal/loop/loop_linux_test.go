@@ -311,3 +311,68 @@ func files(t *testing.T) int {
 	}
 	return len(list)
 }
+
+// TestArrivalIsBeforeTheTask: a task that comes late to its connection knows when the data arrived.
+func TestArrivalIsBeforeTheTask(t *testing.T) {
+	ours, theirs := pair(t)
+	written, busy := make(chan time.Time, 1), 20*time.Millisecond
+	run(t, adopted(t, ours, func(k *Task, c *Conn) {
+		for tries := 0; c.Arrived().IsZero() && tries < 1000; tries++ { // the kernel begins to stamp soon
+			k.Offload(func() { time.Sleep(time.Millisecond); _, _ = theirs.Write([]byte("x")) })
+			_, _ = c.Read(make([]byte, 1))
+		}
+		k.Offload(func() {
+			if _, err := theirs.Write([]byte("reply")); err != nil {
+				t.Error(err)
+			}
+			written <- time.Now()
+		})
+		k.Park(k.loop.now() + int64(busy))
+		late := time.Now()
+		if n, err := c.Read(make([]byte, 8)); n != 5 || err != nil {
+			t.Errorf("%d bytes, %v", n, err)
+		}
+		if at, sent := c.Arrived(), <-written; at.IsZero() || !at.Before(late) && !at.Before(sent.Add(busy)) {
+			t.Errorf("it arrived %v after it was written, and the task read it %v after that", at.Sub(sent), late.Sub(sent))
+		}
+	}))
+}
+
+// TestUseCountsTurns: what a task does between two waits is a turn.
+func TestUseCountsTurns(t *testing.T) {
+	const work = 30 * time.Millisecond
+	l := begin(t, func(k *Task) {
+		k.Park(k.loop.now() + int64(time.Millisecond))
+		for began := time.Now(); time.Since(began) < work; {
+		}
+		k.Park(k.loop.now() + int64(time.Millisecond))
+	})
+	began := time.Now()
+	l.Run()
+	u := l.Use()
+	if passed := time.Since(began); u.Busy < work || u.Busy > passed {
+		t.Errorf("busy for %v of %v, at least %v were work", u.Busy, passed, work)
+	}
+	if longest := u.Turns.Quantile(1); longest < work {
+		t.Errorf("the longest turn was %v, one had %v of work", longest, work)
+	}
+}
+
+func TestTurnsHaveTheirBuckets(t *testing.T) {
+	last := int64(0)
+	for i := range len(Turns{}) - 1 {
+		end := int64(TurnEnd(i))
+		if end > last+1 && (bucketOf(end-1) != i || bucketOf(end) != i+1) {
+			t.Errorf("bucket %d ends at %d, whose bucket is %d after %d", i, end, bucketOf(end), bucketOf(end-1))
+		}
+		last = end
+	}
+	var turns Turns
+	if turns.Quantile(0.99) != 0 {
+		t.Error("no turns have a length")
+	}
+	turns[bucketOf(1000)], turns[bucketOf(9000)] = 98, 2
+	if p50, p99 := turns.Quantile(0.5), turns.Quantile(0.99); p50 < 1000 || p50 > 1500 || p99 < 9000 || p99 > 13500 {
+		t.Errorf("p50 %v, p99 %v", p50, p99)
+	}
+}

@@ -25,6 +25,7 @@ func New(time.Time) (*Loop, error) { return nil, errUnsupported }
 
 func (*Loop) Go(func(*Task)) *Task          { return nil }
 func (*Loop) Run()                          {}
+func (*Loop) Use() Use                      { return Use{} }
 func (*Task) Park(int64) bool               { return false }
 func (*Task) Wake()                         {}
 func (*Task) Waited() bool                  { return true }
@@ -32,3 +33,4 @@ func (*Task) Yield()                        {}
 func (*Task) Offload(f func())              { f() }
 func (*Task) Adopt(net.Conn) (*Conn, error) { return nil, errUnsupported }
 func (*Conn) TryRead([]byte) (int, error)   { return 0, errUnsupported }
+func (*Conn) Arrived() time.Time            { return time.Time{} }

@@ -212,6 +212,18 @@ func clientTable(p *record.PhaseResult) *Table {
 	if p.InFlight != nil {
 		row("operations in flight, by Little's law", figure.Significant(p.LittleInFlight))
 	}
+	if c.Loops > 0 {
+		row("event loops", figure.Count(int64(c.Loops)))
+		row("busiest event loop", figure.Percent(c.LoopBusy))
+		row("turns of event loops, p99, worst second", duration(float64(c.TurnP99)))
+	}
+	if n, b := p.Noticed, p.Bare; n != nil && b != nil && n.P99 != nil && b.P99 != nil {
+		row("service time until the answer, p99", duration(float64(*b.P99)))
+		row("service time until the client continued, p99", duration(float64(*n.P99)))
+	}
+	if c.Throttled > 0 {
+		row("stopped by the quota of a control group", duration(float64(c.Throttled)))
+	}
 	row("longest pause of the garbage collector", duration(float64(c.GCPauseMax)))
 	row("heap, at most", figure.Bytes(int64(c.HeapBytes)))
 	if p.All.Documents > 0 && p.Counts.Attempted > 0 {

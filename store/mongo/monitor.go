@@ -9,6 +9,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/event"
 	xdriver "go.mongodb.org/mongo-driver/v2/x/mongo/driver"
 
+	"github.com/plimsoll-bench/plimsoll/internal/arrival"
 	"github.com/plimsoll-bench/plimsoll/store"
 )
 
@@ -28,6 +29,7 @@ type tracker struct {
 	idleSince time.Time     // start of the time without a running command
 	wait      time.Duration // see above
 	server    string        // of the last command
+	request   int64         // number of the message of the last command
 }
 
 type trackerKey struct{}
@@ -39,6 +41,14 @@ func (t *tracker) end() {
 	if !t.open {
 		t.wait += time.Since(t.idleSince)
 	}
+}
+
+// arrived returns when the last reply arrived, zero if that is unknown. The driver has just read it.
+func (t *tracker) arrived() time.Time {
+	if delay, ok := arrival.Delay(t.request); ok {
+		return time.Now().Add(-delay)
+	}
+	return time.Time{}
 }
 
 // sent is the number of commands that were written to a connection.
@@ -84,6 +94,7 @@ func commandMonitor() *event.CommandMonitor {
 	return &event.CommandMonitor{
 		Started: func(ctx context.Context, e *event.CommandStartedEvent) {
 			if t, ok := ctx.Value(trackerKey{}).(*tracker); ok {
+				t.request = e.RequestID
 				t.start(e.CommandName, e.ConnectionID)
 			}
 		},

@@ -133,7 +133,9 @@ func (s *session) complete(write bool, err error, res *store.Result) {
 	res.Attempts, res.PoolWait, res.Server = s.track.sent(), s.track.wait, s.track.server
 	if err != nil {
 		s.classify(write, err, res)
+		return
 	}
+	res.Arrived = s.track.arrived()
 }
 
 func (s *session) collection(req *workload.Request) *driver.Collection {

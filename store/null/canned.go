@@ -21,11 +21,16 @@ type canned struct {
 	id   []byte // the _id element if the request has none
 }
 
-// newCanned makes the content of a document with YCSB's ten fields of 100 bytes each.
-func newCanned() canned {
-	value := make([]byte, 100)
+// newCanned makes the content of a document with YCSB's ten fields of 100 bytes each, or one field for a document of
+// size bytes with the key cannedKey.
+func newCanned(size int) canned {
+	fields, value := ycsbFields[:], make([]byte, 100)
 	var rest []byte
-	for f, name := range ycsbFields {
+	if size > 0 {
+		const other = 4 + 9 + len(cannedKey) + 13 + 1 // length, _id, head of the field, end
+		fields, value = fields[:1], make([]byte, max(0, size-other))
+	}
+	for f, name := range fields {
 		for i := range value {
 			value[i] = byte(' ' + (f*31+i*7)%95)
 		}

@@ -5,6 +5,8 @@ import (
 	"io"
 	"net"
 	"time"
+
+	"github.com/plimsoll-bench/plimsoll/internal/arrival"
 )
 
 // conn serves the requests of one connection in order, like a real server.
@@ -145,7 +147,7 @@ func (c *conn) operation() bool {
 	n := s.requests.Add(1) - 1
 	var arrived time.Time
 	if s.opts.timed() {
-		arrived = time.Now()
+		arrived = c.arrival()
 		c.wait(s.due(n, arrived))
 		if len(s.opts.Stalls) > 0 {
 			c.wait(s.stalled(time.Now())) // a stall may have begun if it woke up late
@@ -163,11 +165,20 @@ func (c *conn) operation() bool {
 	if failure == nil {
 		failure = s.role.Load().refuse(&c.req)
 	}
-	stays := c.reply(failure)
 	if s.opts.Observe != nil {
 		s.opts.Observe(n, arrived, time.Now())
 	}
-	return stays
+	return c.reply(failure)
+}
+
+// arrival returns when the latest data arrived, which is now if that is unknown.
+func (c *conn) arrival() time.Time {
+	if known, ok := c.nc.(*arrival.Conn); ok {
+		if at := known.Arrived(); !at.IsZero() {
+			return at
+		}
+	}
+	return time.Now()
 }
 
 // reply sends the canned reply, or fails as failure says. It reports whether the connection stays open.

@@ -7,6 +7,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/plimsoll-bench/plimsoll/internal/arrival"
 )
 
 // Options of a responder. The zero value is a standalone server that replies at once. The goroutines of all connections
@@ -32,9 +34,11 @@ type Options struct {
 
 	// Capture gets every message of connection conn (counted from 0). The bytes are valid during the call only.
 	Capture func(conn int, msg []byte)
-	// Observe gets the times when operation n arrived and when its reply was written to the kernel. Tests compare
-	// the measurement of a client with them.
+	// Observe gets the times when operation n arrived, by the kernel's stamp if there is one, and when its reply was
+	// ready to be written. Tests compare the measurement of a client with them.
 	Observe func(n uint64, arrived, answered time.Time)
+	// Document is the size in bytes of the documents of replies; 0 for those of YCSB.
+	Document int
 }
 
 // timed reports whether the times of arrival and reply matter.
@@ -68,7 +72,7 @@ type roleState struct {
 
 func newServer(addr string, opts Options) *server {
 	s := &server{
-		opts: opts, docs: newCanned(), templates: newTemplates(opts.Count), addr: addr,
+		opts: opts, docs: newCanned(opts.Document), templates: newTemplates(opts.Count), addr: addr,
 		conns: make(map[*conn]struct{}),
 	}
 	s.setRole(opts.Role)
@@ -112,6 +116,9 @@ func (s *server) admit(nc net.Conn) {
 		reset(nc)
 		return
 	}
+	if s.opts.Observe != nil {
+		nc = arrival.Wrap(nc)
+	}
 	c := &conn{s: s, nc: nc, id: s.opened, since: time.Now()}
 	s.opened++
 	s.conns[c] = struct{}{}
@@ -135,7 +142,7 @@ func (s *server) outage() bool {
 
 // reset closes a connection by a TCP reset.
 func reset(nc net.Conn) {
-	if tcp, ok := nc.(*net.TCPConn); ok {
+	if tcp, ok := nc.(interface{ SetLinger(sec int) error }); ok {
 		_ = tcp.SetLinger(0) // fails only for a closed connection
 	}
 	_ = nc.Close()

@@ -38,6 +38,9 @@ type link struct {
 	ids      *objectIDs // the session's
 	causal   *causal    // the session's; nil if it is not causally consistent
 
+	arrived time.Time     // the last byte of the last reply; zero if that is unknown
+	delayed time.Duration // of earlier reads of this request: from arrival to reading
+
 	armed       time.Time // the current deadline of the connection
 	lastID      int32
 	unanswered  int32     // the first message without a reply since the last reply; 0 for none
@@ -176,6 +179,7 @@ func (l *link) arm(now, deadline time.Time) error {
 
 // roundTrip sends msg and returns the body of its reply, which is in reply buffer slot.
 func (l *link) roundTrip(msg []byte, now, deadline time.Time, slot int) ([]byte, fault) {
+	l.delay()
 	l.lastID++
 	sealMessage(msg, l.lastID, 0)
 	if err := l.arm(now, deadline); err != nil {
@@ -276,9 +280,28 @@ func (l *link) receiveOne(n, slot int) (header, int, fault) {
 		if readErr != nil {
 			return h, n, l.fault(readErr, true)
 		}
+		l.delay()
 		var m int
 		m, readErr = l.nc.Read(l.space(slot, n, need))
 		n += m
+		l.arrived = l.under.arrived()
+	}
+}
+
+// arrivedAfter returns when the last reply arrived. A time before the request comes from a clock that was set meanwhile,
+// so the arrival is unknown.
+func (l *link) arrivedAfter(sent time.Time) time.Time {
+	if l.arrived.Before(sent) {
+		return time.Time{}
+	}
+	return l.arrived
+}
+
+// delay adds the delay of the last read before another one.
+func (l *link) delay() {
+	if !l.arrived.IsZero() {
+		l.delayed += time.Since(l.arrived)
+		l.arrived = time.Time{}
 	}
 }
 

@@ -85,6 +85,7 @@ func (s *Session) Do(deadline time.Time, req *workload.Request, res *store.Resul
 		}
 	}
 	x := exchange{s: s, p: p, l: p.link, res: res, now: now, deadline: deadline, left: left, write: write}
+	x.l.arrived, x.l.delayed = time.Time{}, 0
 	x.l.use = x.l.shapeOf(req.Concern, s.lsid)
 	s.causal.join(x.l)
 	if req.Within || req.Verb == workload.Commit || req.Verb == workload.Abort {
@@ -107,7 +108,9 @@ func (s *Session) Do(deadline time.Time, req *workload.Request, res *store.Resul
 		x.end(req)
 	default:
 		s.unsent(res, write, store.Client, "unknown verb "+req.Verb.String())
+		return
 	}
+	res.Arrived, res.Delayed = x.l.arrivedAfter(now), x.l.delayed
 }
 
 // portOf returns the port of a request. A transaction has one server.

@@ -6,6 +6,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/plimsoll-bench/plimsoll/internal/arrival"
 	"github.com/plimsoll-bench/plimsoll/internal/loop"
 	"github.com/plimsoll-bench/plimsoll/store"
 )
@@ -13,6 +14,17 @@ import (
 // socket is the connection below the messages and TLS. First it blocks its goroutine during dialing, the TLS handshake
 // and authentication, which may take long. Then it may move to an event loop.
 type socket struct{ net.Conn }
+
+// arrived returns when the last byte of the last read arrived, zero if that is unknown.
+func (s *socket) arrived() time.Time {
+	switch c := s.Conn.(type) {
+	case *loop.Conn:
+		return c.Arrived()
+	case *arrival.Conn:
+		return c.Arrived()
+	}
+	return time.Time{}
+}
 
 // tryRead reads available data without waiting. It returns 0 if there are none, or if that is not known.
 func (s *socket) tryRead(b []byte) (n int, err error) {

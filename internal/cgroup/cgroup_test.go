@@ -1,4 +1,4 @@
-package record
+package cgroup
 
 import (
 	"testing"
@@ -21,7 +21,7 @@ func TestCgroupDirs(t *testing.T) {
 		{"", "cpu", []string{"/r"}},
 		{"nonsense\n1:cpu", "cpu", []string{"/r"}},
 	} {
-		if diff := cmp.Diff(c.want, cgroupDirs("/r", c.own, c.controller)); diff != "" {
+		if diff := cmp.Diff(c.want, Dirs("/r", c.own, c.controller)); diff != "" {
 			t.Errorf("%q of %q (-want +got):\n%s", c.controller, c.own, diff)
 		}
 	}
