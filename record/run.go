@@ -217,7 +217,7 @@ type ClassResult struct {
 	Attempts  int64 `json:"attempts"`
 	Retries   int64 `json:"retries"`
 	// Response is the time from when an operation was due to its reply, as a user sees it. Without a schedule it equals
-	// Service, the time from sending to the reply. Both are of successful operations.
+	// Service, the time from sending to the reply.
 	Response *Latency `json:"response,omitempty"`
 	Service  *Latency `json:"service,omitempty"`
 	// Wait is the time from when an operation was due to its sending, of all operations.
@@ -228,10 +228,16 @@ type ClassResult struct {
 	PoolWait *Latency `json:"pool_wait,omitempty"`
 }
 
-// Latency sums up a distribution of times in nanoseconds. A percentile is null if there are too few values for its 95 %
-// confidence interval.
+// Latency sums up a distribution of times in nanoseconds. Count, mean, minimum and maximum are of operations that
+// succeeded. Percentiles are of all operations that were due: see Lost. A percentile is null if more operations were
+// lost than lie above it, or if there are too few values, or values from too few moments, for its 95 % confidence interval.
 type Latency struct {
-	Count int64   `json:"count"`
+	Count int64 `json:"count"`
+	// Lost operations were due and did not succeed. They count as longer than all others.
+	Lost int64 `json:"lost,omitempty"`
+	// Unclassed operations were dropped or never sent, so their class is unknown. Percentiles of a class count all of them
+	// as lost, so they are upper bounds.
+	Unclassed int64 `json:"unclassed,omitempty"`
 	Mean  float64 `json:"mean_ns"`
 	Min   int64   `json:"min_ns"`
 	P50   *int64  `json:"p50_ns" jsonschema:"nullable"`
