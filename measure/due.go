@@ -21,26 +21,25 @@ const (
 	Stated    Reach = iota
 	NoAnswer        // more operations did not succeed than lie above the percentile
 	TooFew          // too few operations: see [MinCount]
-	OneMoment       // too few moments: see [MinEpisodes]
+	OneMoment       // known of this run, but its slowest operations come from too few moments: see [MinEpisodes]
 	Unclassed       // so many operations of unknown class did not succeed that it may have no answer
 )
 
-// Quantile returns the value of rank ⌈q·n⌉ in nanoseconds of the n operations that were due, if it is [Stated]. If the
-// class of some lost operations is unknown, all of them count as operations of this class, so the value is an upper
+// Quantile returns the value of rank ⌈q·n⌉ in nanoseconds of the n operations that were due, if it is [Stated] or from
+// [OneMoment]. If the class of some lost operations is unknown, all of them count as operations of this class, so the value is an upper
 // bound.
 func (d Due) Quantile(q float64) (ns int64, reach Reach) {
-	reach = WhyNot(q, d.Answered.Count(), d.Lost, d.Unclassed)
-	if reach == OneMoment {
-		if ns = d.quantile(q, d.Lost+d.Unclassed); d.course.enough(q, ns) {
-			return ns, Stated
-		}
+	if reach = ReachOf(q, d.Answered.Count(), d.Lost, d.Unclassed); reach != Stated {
+		return 0, reach
 	}
-	return 0, reach
+	if ns = d.quantile(q, d.Lost+d.Unclassed); !d.course.enough(q, ns) {
+		reach = OneMoment
+	}
+	return ns, reach
 }
 
-// WhyNot says why a percentile is not stated, by the numbers of operations of a [Due]. If these are enough, what is left
-// is [OneMoment].
-func WhyNot(q float64, answered, lost, unclassed int64) Reach {
+// ReachOf says whether the numbers of operations of a [Due] are enough for a percentile.
+func ReachOf(q float64, answered, lost, unclassed int64) Reach {
 	switch {
 	case HasNoAnswer(q, answered, lost):
 		return NoAnswer
@@ -49,7 +48,7 @@ func WhyNot(q float64, answered, lost, unclassed int64) Reach {
 	case answered < MinCount(q):
 		return TooFew
 	}
-	return OneMoment
+	return Stated
 }
 
 // Episodes returns the effective number of moments from which the operations at or beyond a percentile come: see
@@ -63,6 +62,19 @@ func (d Due) Value(q float64) (ns int64, answered bool) {
 		return 0, false
 	}
 	return d.quantile(q, d.Lost+d.Unclassed), true
+}
+
+// Add adds the operations of an interval, with their response times: for moments of a run, which are no result.
+func (d *Due) Add(dims Dims, iv *Interval) error {
+	for i := range iv.Classes {
+		if c := &iv.Classes[i]; !dims.Classes[i].Part {
+			if err := mergeInto(&d.Answered, c.Answered()); err != nil {
+				return err
+			}
+		}
+	}
+	d.Lost += iv.Tally(dims).Bad() + iv.Dropped
+	return nil
 }
 
 // quantile returns the value of rank ⌈q·n⌉ if so many of the n operations were lost, fewer than lie above it.

@@ -38,9 +38,10 @@ type ObjectiveResult struct {
 	Limit     float64  `json:"limit"`              // in Unit
 	Unit      string   `json:"unit"`               // "ns", "share" or "1/s"
 	Met       bool     `json:"met"`
-	NoAnswer  bool     `json:"no_answer,omitempty"` // it is missed, because too many operations did not succeed: see [Due]
-	Unknown   bool     `json:"unknown,omitempty"`   // it cannot be told; then Met is false
-	Why       string   `json:"why,omitempty"`       // why it is unknown or has no answer
+	NoAnswer  bool     `json:"no_answer,omitempty"`  // it is missed, because too many operations did not succeed: see [Due]
+	OneMoment bool     `json:"one_moment,omitempty"` // it is unknown, because Measured is from too few moments of the run
+	Unknown   bool     `json:"unknown,omitempty"`    // it cannot be told; then Met is false
+	Why       string   `json:"why,omitempty"`        // why it is unknown or has no answer
 }
 
 var (
@@ -316,7 +317,8 @@ func (o Objective) evaluateTime(s *Summary, r *ObjectiveResult) {
 			figure.Count(MinCount(q)))
 		return
 	case OneMoment:
-		r.Unknown = true
+		x := float64(ns)
+		r.Unknown, r.OneMoment, r.Measured = true, true, &x
 		r.Why = fmt.Sprintf("the operations at or beyond %s come from too few moments of the run: %s, and it needs %s", o.Metric,
 			figure.Significant(d.Episodes(q)), figure.Significant(MinEpisodes))
 		return

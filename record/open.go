@@ -277,7 +277,11 @@ func RebuildSummary(dir, phase string) (*measure.Summary, error) {
 	if err != nil {
 		return nil, err
 	}
-	return sums.get(phase), nil
+	s := sums.get(phase)
+	if s != nil && phase == phaseMeasure {
+		s.Unsent = r.Course.Unsent
+	}
+	return s, nil
 }
 
 func summarize(dir string, r *Run) (*summaries, error) {

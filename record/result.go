@@ -2,10 +2,14 @@ package record
 
 import (
 	"cmp"
+	"slices"
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/measure"
 )
+
+// NoAnswer stands for a percentile of which more operations did not succeed than lie above it: see [measure.Due].
+const NoAnswer = -1
 
 // NewLatency sums up a histogram of values that are not operations of a run, nil if there is no value.
 func NewLatency(h *measure.Histogram) *Latency {
@@ -20,11 +24,15 @@ func NewDueLatency(d measure.Due) *Latency {
 	if d.Answered.Count() == 0 {
 		return nil
 	}
+	var few []float64
 	l := newLatency(d.Answered, func(q float64) (int64, bool) {
 		ns, reach := d.Quantile(q)
-		return ns, reach == measure.Stated
+		if reach == measure.OneMoment {
+			few = append(few, q)
+		}
+		return ns, reach == measure.Stated || reach == measure.OneMoment
 	})
-	l.Lost, l.Unclassed = d.Lost, d.Unclassed
+	l.Lost, l.Unclassed, l.FewMoments = d.Lost, d.Unclassed, few
 	return l
 }
 
@@ -46,10 +54,16 @@ func (l *Latency) Quantile(q float64) (ns int64, reach measure.Reach) {
 	if l == nil {
 		return 0, measure.TooFew
 	}
-	if x := map[float64]*int64{0.5: l.P50, 0.9: l.P90, 0.95: l.P95, 0.99: l.P99, 0.999: l.P999, 0.9999: l.P9999}[q]; x != nil {
-		return *x, measure.Stated
+	x := map[float64]*int64{0.5: l.P50, 0.9: l.P90, 0.95: l.P95, 0.99: l.P99, 0.999: l.P999, 0.9999: l.P9999}[q]
+	switch reach = measure.ReachOf(q, l.Count, l.Lost, l.Unclassed); {
+	case x == nil && reach == measure.Stated: // a record that somebody else wrote
+		return 0, measure.TooFew
+	case x == nil:
+		return 0, reach
+	case slices.Contains(l.FewMoments, q):
+		return *x, measure.OneMoment
 	}
-	return 0, measure.WhyNot(q, l.Count, l.Lost, l.Unclassed)
+	return *x, measure.Stated
 }
 
 // NewPhaseResult makes the result of a phase from its summary. cores is the number of cores that the client may use.
@@ -63,7 +77,7 @@ func NewPhaseResult(s *measure.Summary, cores float64) (PhaseResult, error) {
 		Phase: s.Phase, Start: int64(s.Start), End: int64(s.End), Seconds: s.Duration().Seconds(), Workers: s.Workers,
 		Counts: s.Tally(), Ended: s.Ended(), Offered: s.Offered, Dropped: s.Dropped,
 		LittleInFlight: s.LittleInFlight(),
-		Classes: []ClassResult{}, Failures: append([]measure.FailureCount{}, s.Failures...),
+		Classes:        []ClassResult{}, Failures: append([]measure.FailureCount{}, s.Failures...),
 		Lateness: NewLatency(s.Lateness), Client: newClientResult(s, cores),
 	}
 	if s.Samples > 0 {

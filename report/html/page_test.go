@@ -53,11 +53,8 @@ func run(t *testing.T, o recordtest.Run) string {
 }
 
 func small() recordtest.Run {
-	limit, got := 20e6, 9.4e6
 	return recordtest.Run{
 		Warmup: 2, Seconds: 6, Rate: 90, Open: true, Median: 2 * time.Millisecond, Seed: 7, StallAt: 3, Sampled: true,
-		Objectives: []measure.ObjectiveResult{{Objective: "p99<20ms", Measured: &got, Limit: limit, Unit: measure.UnitTime,
-			Met: true}},
 		Validity: []measure.Finding{{ID: "too-short", Severity: measure.Warning, Text: "6 s are less than a checkpoint cycle; measure for minutes"}},
 	}
 }
