@@ -21,6 +21,7 @@ func families() []family {
 	return []family{
 		drillFamily(),
 		agentFamily(),
+		runFamily(),
 	}
 }
 
