@@ -9,14 +9,14 @@ import (
 	"github.com/plimsoll-bench/plimsoll/measure"
 )
 
-// runFamily has the objectives and the findings of a run. Each trial plays operations of a made-up target in virtual time
-// to the recorders of a run, and judges what they counted.
+// runFamily has the objectives and the findings of a run. Each trial plays operations of a made-up target in virtual
+// time to the recorders of a run, and judges what they counted.
 func runFamily() family {
 	f := family{name: "run", verdict: "`plimsoll run`: objectives *met*, and a *valid* result", parallel: 2,
 		notFound: []string{
 			"Stalls so rare that the run has none.",
 			"A wrong clock of the client: all times come from it.",
-			"A trend that is small beside the noise of the run; the rows say how many of which size are found.",
+			"A trend that is small compared with the noise of the run; the rows say how many of which size are found.",
 			"Noise with a memory longer than about a tenth of the run looks like a trend.",
 		}}
 	f.rows = append(f.rows, objectiveRows()...)
@@ -222,7 +222,8 @@ func findingOf(id string, make func(rng *rand.Rand) played) func(context.Context
 }
 
 // noisy returns times whose level changes from second to second, with a memory, around a course.
-func noisy(rng *rand.Rand, seconds int, deviation, memory float64, course func(share float64) float64) func(float64) (float64, bool) {
+func noisy(rng *rand.Rand, seconds int, deviation, memory float64,
+	course func(share float64) float64) func(float64) (float64, bool) {
 	level, x := make([]float64, seconds+1), rng.NormFloat64()
 	for i := range level {
 		x = memory*x + math.Sqrt(1-memory*memory)*rng.NormFloat64()

@@ -41,8 +41,8 @@ func checkAnything(s *Summary, _ Circumstances) []Finding {
 	return nil
 }
 
-// checkSchedule checks that the target kept up with the offered load. Operations in flight at the end are no backlog. If
-// arrivals are random, so is their number then: up to three standard deviations of Poisson above the mean.
+// checkSchedule checks that the target kept up with the offered load. Operations in flight at the end are no backlog.
+// If arrivals are random, so is their number then: up to three standard deviations of Poisson above the mean.
 func checkSchedule(s *Summary, _ Circumstances) []Finding {
 	if s.Offered == 0 {
 		return nil
