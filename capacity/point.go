@@ -104,7 +104,6 @@ func (p *point) judgeTrial(t trial, objectives []measure.Objective) error {
 	if s == nil {
 		return unusable{t.dir + ": its intervals are gone, so objectives cannot be checked"}
 	}
-	s.Unsent = t.run.Course.Unsent
 	for i, o := range objectives {
 		p.judgeObjective(&p.results[i], o, o.Evaluate(s))
 	}
@@ -147,10 +146,18 @@ func (p *point) judgeObjective(to *record.SizeObjective, o measure.Objective, r 
 	case r.Met:
 		to.Met++
 	case p.behind: // at a load that it sustains, the value is unknown
-		p.worsen(untold, fmt.Sprintf("%s is missed at a load that was not sustained: it was %s", o.Text, figure.Value(*r.Measured, o.Unit)))
+		p.worsen(untold, fmt.Sprintf("%s is missed at a load that was not sustained: %s", o.Text, was(r)))
 	default:
-		p.worsen(misses, fmt.Sprintf("%s is missed: it was %s", o.Text, figure.Value(*r.Measured, o.Unit)))
+		p.worsen(misses, fmt.Sprintf("%s is missed: %s", o.Text, was(r)))
 	}
+}
+
+// was words the figure of an objective that was missed.
+func was(r measure.ObjectiveResult) string {
+	if r.NoAnswer {
+		return "no answer, because " + r.Why
+	}
+	return "it was " + figure.Value(*r.Measured, r.Unit)
 }
 
 func (p *point) worsen(v held, why string) {

@@ -9,7 +9,7 @@ import (
 // span is the time of one fault until the next one, in nanoseconds of run time.
 type span struct {
 	from, over, until int64 // over is when it was reverted, or the event ended
-	during, after     *measure.Histogram
+	during, after     *measure.Due
 }
 
 // spansOf returns the times of the injected faults, which are in order.
@@ -31,7 +31,7 @@ func spansOf(r *record.DrillRound) (list []*span) {
 	}
 	for _, s := range list {
 		s.over = min(s.over, s.until)
-		s.during, s.after = measure.NewHistogram(), measure.NewHistogram()
+		s.during, s.after = &measure.Due{}, &measure.Due{}
 	}
 	return list
 }
@@ -39,7 +39,7 @@ func spansOf(r *record.DrillRound) (list []*span) {
 // notice sets what clients noticed of each fault: latencies from the intervals of the run's record, the others from the
 // times at which operations ended.
 func (o *operations) notice(out *record.DrillRound, shift int64) error {
-	spans, before := spansOf(out), measure.NewHistogram()
+	spans, before := spansOf(out), &measure.Due{}
 	if len(spans) == 0 || o.byClass == nil {
 		return nil
 	}
@@ -53,7 +53,7 @@ func (o *operations) notice(out *record.DrillRound, shift int64) error {
 		if start < out.WindowStart || end > out.WindowEnd {
 			return nil
 		}
-		into := []*measure.Histogram{}
+		into := []*measure.Due{}
 		if end <= spans[0].from {
 			into = append(into, before)
 		}
@@ -64,13 +64,9 @@ func (o *operations) notice(out *record.DrillRound, shift int64) error {
 				into = append(into, s.after)
 			}
 		}
-		for i := range iv.Classes {
-			if h := iv.Classes[i].Answered(); !dims.Classes[i].Part && h.Count() > 0 {
-				for _, to := range into {
-					if err := to.Merge(h); err != nil {
-						return err
-					}
-				}
+		for _, to := range into {
+			if err := to.Add(dims, iv); err != nil {
+				return err
 			}
 		}
 		return nil
@@ -91,11 +87,12 @@ func (o *operations) notice(out *record.DrillRound, shift int64) error {
 	return err
 }
 
-func p99(h *measure.Histogram) int64 {
-	if h.Count() == 0 {
-		return 0
+func p99(d *measure.Due) int64 {
+	ns, answered := d.Value(0.99)
+	if !answered {
+		return record.NoAnswer
 	}
-	return h.Quantile(0.99)
+	return ns
 }
 
 // judgeEvents adds a finding for each planned event that the application noticed: maintenance that is done well is

@@ -24,6 +24,7 @@ func families() []family {
 		diskFamily(),
 		agentFamily(),
 		clientFamily(),
+		runFamily(),
 	}
 }
 

@@ -56,7 +56,7 @@ func newBook(p *plan, phase string, loops func() []measure.LoopUse) (*book, erro
 	return &book{collector: collector, rec: collector.Recorder()}, nil
 }
 
-// gauge samples the operations in flight.
+// gauge reads the operations in flight.
 func (b *books) gauge(now int64) {
 	for _, book := range b.of {
 		if book != nil {

@@ -3,7 +3,6 @@ package load
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/measure"
@@ -20,7 +19,7 @@ type controller struct {
 	step    int    // next of steps
 	stage   int    // next of stages
 	phase   string // announced last
-	gauged  int64  // next time to count the operations in flight
+	gauged  int64  // next time to read the operations in flight
 	pauses  bool   // EventBackoff was announced
 
 	interrupted bool
@@ -135,9 +134,8 @@ func (c *controller) end() int64 {
 }
 
 const (
-	// gaugeMean is the mean interval between two counts of the operations in flight. Intervals are random (half to one and
-	// a half of it), so that they do not synchronise with the load.
-	gaugeMean  = int64(10 * time.Millisecond)
+	// gaugeEvery is the time between two readings of the operations in flight. Borders of intervals lie between two.
+	gaugeEvery = int64(10 * time.Millisecond)
 	wakePause  = int64(100 * time.Millisecond) // the longest sleep of the controller
 	abortPause = int64(time.Millisecond)       // the same while it waits for aborted workers
 )
@@ -150,7 +148,7 @@ func (c *controller) catchUp(now int64) {
 	}
 	if now >= c.gauged {
 		c.books.gauge(now)
-		c.gauged = now + max(gaugeMean/2+rand.Int64N(gaugeMean), lookShare*(c.now()-now))
+		c.gauged = now + max(gaugeEvery, lookShare*(c.now()-now))
 	}
 	c.watch.self(now)
 	c.watch.overdue(now, &c.books)

@@ -91,7 +91,7 @@ func (a *watch) abandon(w *worker, now int64, aborted bool, books *books) {
 	}
 	w.reportLost(outcome, reason, now)
 	if !w.free() {
-		w.rec[w.phase].End()
+		w.rec[w.phase].End(w.start, now)
 	}
 	rec := books.of[w.phase].rec // the worker's own recorder may be in use by others of its loop
 	rec.Record(&measure.Sample{End: now, Service: now - w.start, Response: now - w.due, Attempts: 1,

@@ -170,7 +170,7 @@ func (w *worker) perform(phase int, due, start int64) (store.Outcome, bool) {
 	counted := !w.free()
 	if counted {
 		w.sent[phase]++
-		rec.Begin()
+		rec.Begin(start)
 	}
 	w.begin(deadline)
 	outcome, end := w.exchange(start, deadline)
@@ -178,7 +178,7 @@ func (w *worker) perform(phase int, due, start int64) (store.Outcome, bool) {
 		return outcome, false
 	}
 	if counted {
-		rec.End()
+		rec.End(start, end)
 	}
 	w.count(rec, outcome, end)
 	w.reportOutcome(outcome, max(end, w.resumed))

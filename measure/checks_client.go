@@ -154,8 +154,11 @@ func checkLateness(s *Summary, _ Circumstances) []Finding {
 			"included in the response times. Use a less busy machine or more cores.", ns(late), ns(p50))
 }
 
-// checkLittle compares the sampled operations in flight with rate × service time. The limit of the difference is its
-// sampling error, from the scatter between intervals, and the operations in flight at the end of the phase.
+// checkLittle compares the mean number of operations in flight, from the marks of their begins and ends, with rate ×
+// service time, from the counted samples. So it finds operations that were lost or counted twice on the way from a
+// worker to the counts, and service times that are not those of the operations. It does not find a wrong clock, because
+// both use the same one. The limit of the difference is its error, from the scatter between intervals (operations belong
+// to the one in which they end), and the operations in flight at the end of the phase.
 func checkLittle(s *Summary, _ Circumstances) []Finding {
 	var diffs []float64
 	var counted, predicted float64
@@ -184,7 +187,7 @@ func checkLittle(s *Summary, _ Circumstances) []Finding {
 		return nil
 	}
 	return finding("littles-law", graded(off, max(limit, tooMuchLittle)), off, limit, UnitShare,
-		"the mean number of operations in flight is %s by sampling and %s by rate × service time (Little's law). Operations or "+
+		"the mean number of operations in flight is %s by their begins and ends, and %s by rate × service time (Little's law). Operations or "+
 			"time are missing in the counts. Use a less busy client. If the finding stays, report it as a bug.",
 		figure.Significant(counted/n), figure.Significant(predicted/n))
 }

@@ -19,12 +19,12 @@ const (
 	maxNotFound     = 0.01
 	maxTrend        = 0.02 // TPC-C 5.5.2 tolerates 2 % of variation
 	maxDrift        = 0.10 // of response times
-	trendChance     = 0.01 // p-value of a trend
 	minCycles       = 4    // TPC-C 5.5.2: checkpoints in the measured time
 	minSettleBins   = 40   // fewest for MSER
 	binsPerCycle    = 4
 	shortTrendBins  = 20
-	fewestTrendBins = 8 // fewest for the normal approximation of Mann–Kendall
+	shortWaves      = 5 // of [Drift], for runs without whole checkpoint cycles
+	fewestTrendBins = 8
 )
 
 func checkAnything(s *Summary, _ Circumstances) []Finding {
@@ -42,11 +42,13 @@ func checkAnything(s *Summary, _ Circumstances) []Finding {
 }
 
 // checkSchedule checks that the target kept up with the offered load. Operations in flight at the end are no backlog.
+// If arrivals are random, so is their number then: up to three standard deviations of Poisson above the mean.
 func checkSchedule(s *Summary, _ Circumstances) []Finding {
 	if s.Offered == 0 {
 		return nil
 	}
-	kept := (float64(s.Ended().Attempted) + max(s.InFlight, s.LittleInFlight())) / float64(s.Offered)
+	flying := max(s.InFlight, s.LittleInFlight())
+	kept := (float64(s.Ended().Attempted) + flying + 3*math.Sqrt(flying)) / float64(s.Offered)
 	if kept >= minSustained {
 		return nil
 	}
@@ -80,6 +82,7 @@ func checkEnough(s *Summary, _ Circumstances) []Finding {
 		return nil
 	}
 	var missing []string
+	few := fewMoments(s)
 	smallest := 0.0
 	for _, q := range []float64{0.5, 0.9, 0.95, 0.99, 0.999, 0.9999} {
 		if !all.Answered().Enough(q) {
@@ -88,11 +91,34 @@ func checkEnough(s *Summary, _ Circumstances) []Finding {
 		}
 	}
 	if len(missing) == 0 {
+		return few
+	}
+	return append(few, finding("few-samples", Note, float64(n), smallest, "operations",
+		"%s operations succeeded, and these percentiles need more (number in parentheses): %s. They are not stated. "+
+			"Measure longer to get them.", n, strings.Join(missing, ", "))...)
+}
+
+// fewMoments names the percentiles that come from too few moments.
+func fewMoments(s *Summary) []Finding {
+	d, _, err := s.Times("", "response")
+	if err != nil {
 		return nil
 	}
-	return finding("few-samples", Note, float64(n), smallest, "operations",
-		"%s operations succeeded, and these percentiles need more (number in parentheses): %s. They are not stated. "+
-			"Measure longer to get them.", n, strings.Join(missing, ", "))
+	var names []string
+	least := MinEpisodes
+	for _, q := range []float64{0.9, 0.95, 0.99, 0.999, 0.9999} {
+		if _, reach := d.Quantile(q); reach == OneMoment {
+			names = append(names, fmt.Sprintf("p%g", math.Round(q*1e6)/1e4))
+			least = min(least, d.Episodes(q))
+		}
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	return finding("few-moments", Note, least, MinEpisodes, "episodes",
+		"the slowest operations come from too few moments of the run, such as one stall (%s of %s independent ones): %s. These "+
+			"percentiles describe this run and not the target. Measure longer.", figure.Significant(least), figure.Significant(MinEpisodes),
+		strings.Join(names, ", "))
 }
 
 // checkFailures checks attempted operations. The checks of the schedule cover dropped and unsent ones.
@@ -171,12 +197,15 @@ func checkSteady(s *Summary, c Circumstances) []Finding {
 		return nil
 	}
 	if s.Duration() >= minCycles*c.Cycle {
-		if found := trends(s, c.Cycle, false); len(found) > 0 {
+		if found := trends(s, c.Cycle/binsPerCycle, mostWaves, binsPerCycle); len(found) > 0 {
 			return found
 		}
 		return checkSettled(s, c.Cycle/binsPerCycle)
 	}
-	found := trends(s, s.Duration()/shortTrendBins, true)
+	found := trends(s, s.Duration()/shortTrendBins, shortWaves, 1)
+	if len(found) == 0 {
+		found = checkSettled(s, s.Duration()/shortTrendBins)
+	}
 	if need := c.steadyLength(); s.Duration() < need {
 		why := fmt.Sprintf("%d checkpoint cycles of %s", minCycles, figure.Duration(c.Cycle))
 		if c.InProcess {
@@ -251,24 +280,26 @@ func dips(rates []float64) (longest int, depth, lost float64) {
 	return longest, depth, lost / float64(len(rates))
 }
 
-// trends checks rate and response time over bins of a width. Bins that are shorter than a checkpoint cycle need a test
-// against chance. An outage has another finding, and would hide every trend.
-func trends(s *Summary, width time.Duration, test bool) []Finding {
+// trends checks rate and response time over bins of a width, with waves as in [Drift], which must be fewer than those of
+// cycles. A cycle, such as that of checkpoints, has a number of bins. An outage has another finding, and would hide every
+// trend.
+func trends(s *Summary, width time.Duration, waves, cycle int) []Finding {
 	if total, _ := s.outages(); total > 0 {
 		return nil
 	}
 	at, rates, times := s.bins(width)
 	var found []Finding
-	change, p := trend(at, rates)
-	if math.Abs(change) > maxTrend && (!test || p < trendChance) {
+	waves = min(waves, max(shortWaves, 2*len(rates)/cycle-1))
+	change, p := trend(at, rates, waves, cycle)
+	if math.Abs(change) > maxTrend && p < trendChance {
 		found = append(found, finding("not-steady", Warning, change, maxTrend, UnitShare,
-			"throughput changed by %s during the measured time (Theil–Sen; Mann–Kendall %s). The result depends on when it was "+
+			"throughput changed by %s during the measured time (Theil–Sen; %s). The result depends on when it was "+
 				"taken. Warm up longer or measure longer.", changeText(change), chance(p))...)
 	}
-	change, p = trend(at, times)
+	change, p = trend(at, times, waves, cycle)
 	if math.Abs(change) > maxDrift && p < trendChance {
 		found = append(found, finding("latency-drift", Warning, change, maxDrift, UnitShare,
-			"the mean response time changed by %s during the measured time (Mann–Kendall %s). The percentiles depend on when they "+
+			"the mean response time changed by %s during the measured time (%s). The percentiles depend on when they "+
 				"were taken. Warm up longer or measure longer.", changeText(change), chance(p))...)
 	}
 	return found
@@ -284,29 +315,45 @@ func changeText(change float64) string {
 
 // trend returns the change over the whole series relative to its mean, and its p-value, 1 for a series that is too
 // short for the test.
-func trend(at, values []float64) (change, p float64) {
+func trend(at, values []float64, waves, cycle int) (change, p float64) {
 	m := stats.Mean(values)
-	if len(values) < minCycles || m == 0 {
+	if len(values) < fewestTrendBins || m == 0 {
 		return 0, 1
 	}
-	change = TheilSen(at, values) * (at[len(at)-1] - at[0]) / m
-	if len(values) < fewestTrendBins {
-		return change, 1
-	}
-	_, p = MannKendall(values)
-	return change, p
+	return TheilSen(at, values) * (at[len(at)-1] - at[0]) / m, Drift(withoutCycle(values, cycle), waves)
 }
 
-// checkSettled applies MSER to throughput. MSER also cuts a random part of a steady series, sometimes most of it, so a
-// cut counts only if it changes the mean.
+// withoutCycle removes what is the same in every cycle of so many values, so that it is neither a trend nor noise.
+func withoutCycle(values []float64, cycle int) []float64 {
+	if cycle < 2 || len(values) < minCycles*cycle {
+		return values
+	}
+	whole := values[:len(values)/cycle*cycle]
+	m, sums := stats.Mean(whole), make([]float64, cycle)
+	for i, v := range whole {
+		sums[i%cycle] += v
+	}
+	rest := slices.Clone(values)
+	for i := range rest {
+		rest[i] += m - sums[i%cycle]*float64(cycle)/float64(len(whole))
+	}
+	return rest
+}
+
+// checkSettled looks for a warm-up at the beginning: with MSER, or in the first quarter if there are too few bins for it.
+// MSER also cuts a random part of a steady series, sometimes most of it, so a cut counts only if it changes the mean and
+// is not chance.
 func checkSettled(s *Summary, width time.Duration) []Finding {
 	_, rates, _ := s.bins(width)
-	if total, _ := s.outages(); total > 0 || len(rates) < minSettleBins {
+	if total, _ := s.outages(); total > 0 || len(rates) < 2*fewestTrendBins {
 		return nil
 	}
-	cut, settled := MSER(rates)
+	cut, settled := len(rates)/4, true
+	if len(rates) >= minSettleBins {
+		cut, settled = MSER(rates)
+	}
 	bias := stats.Mean(rates)/stats.Mean(rates[cut:]) - 1
-	if math.Abs(bias) <= maxTrend {
+	if math.Abs(bias) <= maxTrend || headDiffers(rates, cut) >= trendChance {
 		return nil
 	}
 	if !settled {

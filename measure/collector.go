@@ -36,8 +36,9 @@ type Collector struct {
 	rejected         atomic.Int64
 	recordersStarted atomic.Int64
 
-	mu        sync.Mutex // guards recorders
+	mu        sync.Mutex // guards recorders and closed
 	recorders []*Recorder
+	closed    flight // of the recorders that were removed
 
 	ticking  sync.Mutex // held by Tick, Phase and Finish; guards what follows
 	timeline timeline
@@ -56,7 +57,6 @@ func NewCollector(o Options) (*Collector, error) {
 	}
 	c := &Collector{dims: o.Dims, grace: int64(cmp.Or(o.Grace, time.Second))}
 	c.timeline = timeline{width: int64(cmp.Or(o.Width, time.Second))}.with(cmp.Or(o.Phase, "measure"), 0)
-	c.gauge.bins = map[int64]*gaugeBin{}
 	for range min(4, max(1, runtime.GOMAXPROCS(0)/4)) {
 		c.shards = append(c.shards, &shard{
 			dims: o.Dims, displaced: &c.displaced, rejected: &c.rejected, timeline: c.timeline, latest: -1,
@@ -96,6 +96,7 @@ func (c *Collector) remove(r *Recorder) {
 	if r.place < 0 {
 		return // closed before
 	}
+	c.closed.join(&r.flight)
 	// All workers close theirs at the end of the warm-up, so the time must not depend on their number.
 	last := len(c.recorders) - 1
 	moved := c.recorders[last]
@@ -205,7 +206,7 @@ func (c *Collector) close(s span, until int64) (*Interval, error) {
 	}
 	iv.Failures = sortedFailures(failures)
 	iv.Workers = int(c.workers.Load())
-	iv.InFlight, iv.Samples = c.gauge.take(until)
+	iv.InFlight, iv.Samples = c.gauge.take(s.start, s.end)
 	ofBins := iv.Client
 	iv.Client = c.usage.take(until).Add(ofBins)
 	iv.Client.LatenessP99 = time.Duration(iv.Lateness.Quantile(0.99))

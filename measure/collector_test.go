@@ -1,13 +1,12 @@
 package measure
 
 import (
-	"context"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -301,8 +300,8 @@ func TestWorkersAndTicksAtTheSameTime(t *testing.T) {
 		wg.Go(func() {
 			defer r.Close()
 			for i := range each {
-				r.Begin()
-				r.End()
+				r.Begin(int64(i))
+				r.End(int64(i), int64(i)+1)
 				r.Record(&Sample{End: int64(time.Since(start)), Service: int64(i), Response: int64(i), Class: uint8(i % 2)})
 			}
 		})
@@ -345,12 +344,12 @@ func TestRecordersCloseInAnyOrder(t *testing.T) {
 		open[i].Close()
 		open = slices.Delete(open, i, i+1)
 		for _, r := range open {
-			r.Begin()
+			r.Begin(recorded)
 			r.Record(&Sample{End: recorded, Service: 1})
 			recorded++
 		}
-		if busy := c.Gauge(time.Duration(recorded)); busy != len(open)*(50-len(open)) {
-			t.Fatalf("%d operations are under way with %d recorders open, want %d", busy, len(open), len(open)*(50-len(open)))
+		if busy := c.Gauge(time.Duration(recorded)); busy != int(recorded) {
+			t.Fatalf("%d operations are under way with %d recorders open, want %d", busy, len(open), recorded)
 		}
 	}
 	var n int64
@@ -362,27 +361,56 @@ func TestRecordersCloseInAnyOrder(t *testing.T) {
 	}
 }
 
-func TestWatchSamplesOperationsUnderWay(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+// The mean number of operations in flight is exact for readings at any moments: also for those that depend on the
+// operations, as the wake-ups of a client do, and with marks of several workers in any order.
+func TestOperationsInFlightDoNotDependOnTheReadings(t *testing.T) {
+	const seed = 3
+	for name, read := range map[string]func(c *Collector, start, end int64){
+		"at begins":       func(c *Collector, start, _ int64) { c.Gauge(time.Duration(start)) },
+		"at ends":         func(c *Collector, _, end int64) { c.Gauge(time.Duration(end)) },
+		"just before end": func(c *Collector, _, end int64) { c.Gauge(time.Duration(end - 1)) },
+	} {
+		rng := rand.New(rand.NewPCG(seed, 0))
 		c := newTestCollector(t, Options{Dims: testDims(false)})
 		a, b := c.Recorder(), c.Recorder()
-		start := time.Now()
-		ctx, stop := context.WithCancel(t.Context())
-		go c.Watch(ctx, func() time.Duration { return time.Since(start) })
-		a.Begin()
-		time.Sleep(time.Second)
-		b.Begin()
-		time.Sleep(time.Second)
-		stop()
-		synctest.Wait()
-		ivs := finish(t, c, 2*time.Second)
-		if ivs[0].InFlight != 1 || ivs[1].InFlight != 2 {
-			t.Errorf("in flight: %g and %g, want 1 and 2", ivs[0].InFlight, ivs[1].InFlight)
+		want := [3]float64{}
+		for at := int64(0); at < 3e9; {
+			r := []*Recorder{a, b}[rng.IntN(2)]
+			start, end := at, at+rng.Int64N(2e6)
+			want[start/1e9] += float64(end - start)
+			r.Begin(start)
+			if end-start > 1e6 {
+				read(c, start, end)
+			}
+			r.End(start, end)
+			at = end + rng.Int64N(3e6)
 		}
-		if n := ivs[0].Samples; n < 66 || n > 200 {
-			t.Errorf("%d samples in a second, want one every 5 to 15 ms", n)
+		a.Close()
+		c.Gauge(3 * time.Second)
+		for i, iv := range finish(t, c, 3*time.Second)[:3] {
+			if got := iv.InFlight * 1e9; math.Abs(got/want[i]-1) > 0.01 || iv.Samples < 100 {
+				t.Errorf("seed %d, %s: %g in flight in second %d from %d readings, want %g", seed, name, iv.InFlight, i, iv.Samples, want[i]/1e9)
+			}
 		}
-	})
+	}
+}
+
+// An operation that never ends, or whose recorder is closed, stays in flight.
+func TestOperationsInFlightThatDoNotEnd(t *testing.T) {
+	c := newTestCollector(t, Options{Dims: testDims(false)})
+	a, b := c.Recorder(), c.Recorder()
+	a.Begin(0)
+	a.Close()
+	for at := time.Duration(0); at <= 2*time.Second; at += 100 * time.Millisecond {
+		c.Gauge(at)
+		if at == time.Second {
+			b.Begin(int64(at))
+		}
+	}
+	ivs := finish(t, c, 2*time.Second)
+	if ivs[0].InFlight != 1 || ivs[1].InFlight != 2 {
+		t.Errorf("in flight: %g and %g, want 1 and 2", ivs[0].InFlight, ivs[1].InFlight)
+	}
 }
 
 func TestClientUseIsMeasured(t *testing.T) {
@@ -403,11 +431,11 @@ func TestRecordAllocatesNothing(t *testing.T) {
 	s := Sample{Response: 2000, Service: 1000, PoolWait: 5}
 	op := func() {
 		s.End++
-		r.Begin()
+		r.Begin(s.End)
 		r.Offered(s.End, 1)
 		r.Late(s.End, 10)
 		r.Record(&s)
-		r.End()
+		r.End(s.End, s.End+1)
 	}
 	for range 1000 {
 		op()

@@ -75,8 +75,8 @@ type Interval struct {
 	Offered  int64           // operations that fell due in this interval (scheduled loads only)
 	Dropped  int64           // of those, discarded because they were too late
 	Workers  int             // workers that were started at the end of the interval
-	InFlight float64         // mean number of operations in flight, sampled independently of the latencies
-	Samples  int             // number of samples of InFlight
+	InFlight float64         // mean number of operations in flight, by the marks of their begins and ends
+	Samples  int             // number of readings of InFlight
 	Lateness *Histogram      // actual − due send time if a worker was free; nil without a schedule
 	Client   ClientUse       // what the client itself used
 	// Noticed and Bare are the service times of successful operations whose Late is known: until the worker continued

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/internal/nearest"
 )
 
@@ -37,8 +38,10 @@ type ObjectiveResult struct {
 	Limit     float64  `json:"limit"`              // in Unit
 	Unit      string   `json:"unit"`               // "ns", "share" or "1/s"
 	Met       bool     `json:"met"`
-	Unknown   bool     `json:"unknown,omitempty"` // it cannot be told; then Met is false
-	Why       string   `json:"why,omitempty"`     // why it is unknown
+	NoAnswer  bool     `json:"no_answer,omitempty"`  // it is missed, because too many operations did not succeed: see [Due]
+	OneMoment bool     `json:"one_moment,omitempty"` // it is unknown, because Measured is from too few moments of the run
+	Unknown   bool     `json:"unknown,omitempty"`    // it cannot be told; then Met is false
+	Why       string   `json:"why,omitempty"`        // why it is unknown or has no answer
 }
 
 var (
@@ -180,9 +183,18 @@ func (o *Objective) parseLimit(s string) error {
 	return nil
 }
 
-// Evaluate compares an objective with a phase. A result that is unknown is not met.
+// Evaluate compares an objective with a phase. A result that is unknown is not met. A time that has no answer is missed,
+// whatever the limit and the direction of the comparison: see [Due]. So are the maximum and the mean if any operation
+// that was due did not succeed, because its time is longer than every other.
+//
+// The class of dropped and unsent operations is unknown. An objective of a class is met or missed only if it would be
+// for every number of them that belong to the class, otherwise it is unknown.
 func (o Objective) Evaluate(s *Summary) ObjectiveResult {
 	r := ObjectiveResult{Objective: o.Text, Limit: o.Limit, Unit: o.Unit}
+	if o.Unit == UnitTime {
+		o.evaluateTime(s, &r)
+		return r
+	}
 	x, why := o.measure(s)
 	if why != "" {
 		r.Unknown, r.Why = true, why
@@ -224,7 +236,7 @@ func (o Objective) Needs() int64 {
 
 // measure returns the figure, or the reason why there is none.
 func (o Objective) measure(s *Summary) (x float64, why string) {
-	class, t, why := o.class(s)
+	t, why := o.tally(s)
 	if why != "" {
 		return 0, why
 	}
@@ -242,7 +254,7 @@ func (o Objective) measure(s *Summary) (x float64, why string) {
 		return s.Rate(s.Ended().Succeeded), ""
 	}
 	if due == 0 {
-		return 0, "no operation was due"
+		return 0, noneDue
 	}
 	switch o.Metric {
 	case "errors":
@@ -251,53 +263,104 @@ func (o Objective) measure(s *Summary) (x float64, why string) {
 		return share(t.NotFound, due), ""
 	case "dropped":
 		return share(s.Dropped, due), ""
-	case "achieved":
-		a, ok := s.Achieved()
-		if !ok {
-			return 0, "the load has no rate, so nothing was offered"
-		}
-		return a, ""
 	}
-	return o.time(class, s.Unsent)
+	a, ok := s.Achieved()
+	if !ok {
+		return 0, "the load has no rate, so nothing was offered"
+	}
+	return a, ""
 }
 
-func (o Objective) class(s *Summary) (ClassInterval, Tally, string) {
+const noneDue = "no operation was due"
+
+func (o Objective) tally(s *Summary) (Tally, string) {
 	if o.Class == "" {
-		all, err := s.All()
-		if err != nil {
-			return all, Tally{}, err.Error()
-		}
-		return all, s.Tally(), ""
+		return s.Tally(), ""
 	}
 	c := s.Class(o.Class)
 	if c == nil {
-		return ClassInterval{}, Tally{}, "there is no operation " + o.Class
+		return Tally{}, "there is no operation " + o.Class
 	}
-	return *c, s.Dims.Tally(c.Counts), ""
+	return s.Dims.Tally(c.Counts), ""
 }
 
-// time returns a time of a class. Unsent operations waited longer than all others. If there are more of them than
-// operations above a percentile, the percentile is unknown.
-func (o Objective) time(c ClassInterval, unsent int64) (float64, string) {
-	h := c.Answered()
-	if o.Kind == "service" {
-		h = c.Service
+// evaluateTime sets the result of an objective of a time.
+func (o Objective) evaluateTime(s *Summary, r *ObjectiveResult) {
+	d, known, err := s.Times(o.Class, o.Kind)
+	answered := d.Answered.Count()
+	switch {
+	case err != nil:
+		r.Unknown, r.Why = true, err.Error()
+		return
+	case !known:
+		r.Unknown, r.Why = true, "there is no operation "+o.Class
+		return
+	case answered+d.Lost == 0:
+		r.Unknown, r.Why = true, noneDue
+		return
 	}
-	if h.Count() == 0 {
-		return 0, "no operation succeeded"
-	}
-	switch o.Metric {
-	case "max":
-		return float64(h.Max()), ""
-	case "mean":
-		return h.Mean(), ""
+	if math.IsNaN(o.percent) {
+		o.evaluateWhole(d, r)
+		return
 	}
 	q := o.percent / 100
-	if !h.Enough(q) {
-		return 0, fmt.Sprintf("%d operations are too few for %s, which needs %d", h.Count(), o.Metric, MinCount(q))
+	ns, reach := d.Quantile(q)
+	switch reach {
+	case NoAnswer:
+		r.NoAnswer = true
+		r.Why = fmt.Sprintf("%s of the operations that were due did not succeed, and %s allows %s",
+			percent(share(d.Lost, answered+d.Lost)), o.Metric, figure.Significant(100-o.percent)+" %")
+		return
+	case TooFew:
+		r.Unknown = true
+		r.Why = fmt.Sprintf("%s operations are too few for %s, which needs %s", figure.Count(answered), o.Metric,
+			figure.Count(MinCount(q)))
+		return
+	case OneMoment:
+		x := float64(ns)
+		r.Unknown, r.OneMoment, r.Measured = true, true, &x
+		r.Why = fmt.Sprintf("the operations at or beyond %s come from too few moments of the run: %s, and it needs %s", o.Metric,
+			figure.Significant(d.Episodes(q)), figure.Significant(MinEpisodes))
+		return
 	}
-	if n := h.Count() + unsent; unsent > 0 && math.Ceil(q*float64(n)) > float64(h.Count()) {
-		return 0, fmt.Sprintf("%d operations were due and never sent, more than lie above %s", unsent, o.Metric)
+	most := math.Inf(1)
+	if reach == Stated {
+		most = float64(ns)
 	}
-	return float64(h.Quantile(q)), ""
+	o.decide(r, float64(d.quantile(q, d.Lost)), most, d.Unclassed)
+}
+
+// evaluateWhole sets the result of an objective of the maximum or the mean.
+func (o Objective) evaluateWhole(d Due, r *ObjectiveResult) {
+	if d.Lost > 0 {
+		r.NoAnswer = true
+		r.Why = fmt.Sprintf("%s that were due did not succeed, so %s of all has no answer", figure.Plural(int(d.Lost), "operation"),
+			o.Metric)
+		return
+	}
+	x := float64(d.Answered.Max())
+	if o.Metric == "mean" {
+		x = d.Answered.Mean()
+	}
+	most := x
+	if d.Unclassed > 0 {
+		most = math.Inf(1)
+	}
+	o.decide(r, x, most, d.Unclassed)
+}
+
+// decide sets the result of an objective of a time that is between two values, the larger one infinite if there may be
+// no answer. They differ if operations of unknown class did not succeed.
+func (o Objective) decide(r *ObjectiveResult, least, most float64, unclassed int64) {
+	answered := !math.IsInf(most, 1)
+	byLeast, byMost := o.MetBy(least), answered && o.MetBy(most)
+	if byLeast != byMost {
+		r.Unknown = true
+		r.Why = fmt.Sprintf("%s were dropped or never sent, and their class is unknown", figure.Plural(int(unclassed), "operation"))
+		return
+	}
+	r.Met, r.Measured = byMost, &least
+	if atMost := o.Op == "<" || o.Op == "<="; answered && atMost == r.Met {
+		r.Measured = &most // the value that proves it
+	}
 }

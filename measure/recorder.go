@@ -25,8 +25,8 @@ const (
 type Recorder struct {
 	collector *Collector
 	shard     *shard
-	busy      atomic.Int64 // operations in flight
-	place     int          // among those of the collector, under its lock; -1 once it is closed
+	flight    flight
+	place     int // among those of the collector, under its lock; -1 once it is closed
 
 	// Only the worker writes to the buffer and increases n; a tick of the collector reads below n. Folding and resetting n
 	// need the lock.
@@ -84,11 +84,11 @@ func (r *Recorder) Fail(f Failure, end int64, message string) {
 		FailureCount{Failure: f, Count: 1, First: time.Duration(end), Last: time.Duration(end), Example: message})
 }
 
-// Begin marks the beginning of an operation. See [Collector.Gauge].
-func (r *Recorder) Begin() { r.busy.Add(1) }
+// Begin marks the beginning of an operation at a time in nanoseconds since the start of the run. See [Collector.Gauge].
+func (r *Recorder) Begin(at int64) { r.flight.begin(at) }
 
-// End marks the end of an operation. Any goroutine may call it.
-func (r *Recorder) End() { r.busy.Add(-1) }
+// End marks the end of an operation that began at start. Any goroutine may call it.
+func (r *Recorder) End(start, end int64) { r.flight.end(start, end) }
 
 // Close drains the recorder and removes it from the collector.
 func (r *Recorder) Close() {

@@ -105,10 +105,12 @@ type Summary struct {
 	Unsent int64   // operations that were due in the phase and never sent; set by the caller, before checks
 	Tail   Tally   // of the operations that belong to the phase but ended after it; see [Summary.AddTail]
 
-	failures map[Failure]*FailureCount
-	metered  time.Duration // length of the intervals of which Client is known
-	sampled  time.Duration // length of the intervals in which InFlight was sampled
-	tails    []classTail   // the part of Classes after the phase; nil without a tail
+	failures  map[Failure]*FailureCount
+	metered   time.Duration // length of the intervals of which Client is known
+	sampled   time.Duration // length of the intervals in which InFlight was sampled
+	tails     []classTail   // the part of Classes after the phase; nil without a tail
+	moments   []moment      // in order of time; see [MinEpisodes]
+	perMoment int           // intervals of a moment, one if zero
 }
 
 // classTail is the part of a class that ended after its phase.
@@ -226,6 +228,7 @@ func (s *Summary) addCounts(iv *Interval) error {
 	}
 	s.Offered += iv.Offered
 	s.Dropped += iv.Dropped
+	s.addMoment(iv)
 	return nil
 }
 

@@ -212,7 +212,7 @@ func TestFindings(t *testing.T) {
 			service := 1e6 + int64(i)*1000
 			succeed(iv, 10_000, service)
 			iv.InFlight = float64(service) / 1e5
-		}, Circumstances{}, []string{"latency-drift:warning"}},
+		}, Circumstances{}, []string{"latency-drift:warning", "few-moments:note"}},
 		{"failures", 300, func(_ int, iv *Interval) { fail(iv, 2, 500) }, Circumstances{}, []string{"failures:warning", "indeterminate:note"}},
 		{"mostly failures", 300, func(_ int, iv *Interval) { fail(iv, 2, 12_000) }, Circumstances{}, []string{"failures:invalid", "indeterminate:note"}},
 		{"outage", 300, outage(250, 259), Circumstances{}, []string{"outage:warning", "indeterminate:note"}},
@@ -243,7 +243,7 @@ func TestFindings(t *testing.T) {
 				succeed(iv, 400, 1e6)
 			}
 			iv.Offered = iv.Classes[0].Counts[0]
-		}, Circumstances{Varying: true}, []string{"few-samples:note"}},
+		}, Circumstances{Varying: true}, []string{"few-moments:note", "few-samples:note"}},
 		{"counting", 300, nil, Circumstances{Displaced: 2, Rejected: 1, EventsLost: 4}, []string{"not-counted:invalid", "displaced:note", "events-lost:note"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -286,8 +286,8 @@ func TestUnsentOperations(t *testing.T) {
 	if x := *got[0].Measured; got[0].Met || x < 0.0195 || x > 0.0197 {
 		t.Errorf("one of 51 was never sent: errors = %v", x)
 	}
-	if !got[1].Met || !got[2].Unknown || !got[3].Unknown {
-		t.Errorf("p90 is known, p99 is not: %+v", got[1:])
+	if !got[1].Met || !got[2].NoAnswer || !got[3].Unknown {
+		t.Errorf("p90 has an answer, p99 has none, and that of a class is unknown: %+v", got[1:])
 	}
 }
 
@@ -378,33 +378,5 @@ func TestFindingsWriteNumbersAsTablesDo(t *testing.T) {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is not in %q", want, text)
 		}
-	}
-}
-
-// A short run at a low rate has few operations under way when they are counted, so that what was counted scatters
-// widely. It must not be called wrong for that.
-func TestLittlesLawOfShortRuns(t *testing.T) {
-	const seed, runs = 7, 2000
-	rng := rand.New(rand.NewPCG(seed, seed))
-	alarms := 0
-	for range runs {
-		s := phase(t, 5, func(_ int, iv *Interval) {
-			succeed(iv, 50, 600_000) // 0.03 under way
-			hits := 0
-			for range 100 { // every 10 ms
-				if rng.Float64() < 0.03 {
-					hits++
-				}
-			}
-			iv.InFlight, iv.Samples = float64(hits)/100, 100
-		})
-		for _, f := range Judge(s, Circumstances{}) {
-			if f.ID == "littles-law" {
-				alarms++
-			}
-		}
-	}
-	if alarms > runs/100 {
-		t.Errorf("%d of %d right runs were found wrong (seed %d)", alarms, runs, seed)
 	}
 }

@@ -23,6 +23,7 @@ type DrillEvent struct {
 // DrillNoticed is what clients noticed of one fault or event, until the next one began. P99 is the 99th percentile of
 // the latency of successful operations in nanoseconds, over whole intervals of the record; 0 if none ended then.
 type DrillNoticed struct {
+	// The p99 of all operations that were due; [NoAnswer] if more than 1 % of them did not succeed, 0 without operations.
 	// P99Before is from the begin of the measured time until the first fault, the same for all faults.
 	P99Before int64 `json:"p99_before_ns,omitempty"`
 	// P99During is while the fault was in place or the event ran, and P99After from then on.

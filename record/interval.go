@@ -45,7 +45,9 @@ type IntervalClass struct {
 	Times map[string]IntervalLatency `json:"times,omitempty"`
 }
 
-// IntervalLatency sums up the latencies of an interval. The whole distribution is in latency.hlog.
+// IntervalLatency sums up the latencies of an interval. The whole distribution is in latency.hlog. Percentiles of
+// response and service are of all operations of the class that ended in the interval, -1 if more did not succeed than lie
+// above it ([NoAnswer]).
 type IntervalLatency struct {
 	Count int64 `json:"count"`
 	measure.Exact
@@ -54,13 +56,18 @@ type IntervalLatency struct {
 	P999 int64 `json:"p99_9_ns"`
 }
 
-func newIntervalLatency(h *measure.Histogram) *IntervalLatency {
+func newIntervalLatency(d measure.Due) *IntervalLatency {
+	h := d.Answered
 	if h.Count() == 0 {
 		return nil
 	}
-	return &IntervalLatency{
-		Count: h.Count(), Exact: h.Exact(), P50: h.Quantile(0.5), P99: h.Quantile(0.99), P999: h.Quantile(0.999),
+	quantile := func(q float64) int64 {
+		if ns, answered := d.Value(q); answered {
+			return ns
+		}
+		return NoAnswer
 	}
+	return &IntervalLatency{Count: h.Count(), Exact: h.Exact(), P50: quantile(0.5), P99: quantile(0.99), P999: quantile(0.999)}
 }
 
 func newIntervalLine(d measure.Dims, iv *measure.Interval) IntervalLine {
@@ -70,7 +77,7 @@ func newIntervalLine(d measure.Dims, iv *measure.Interval) IntervalLine {
 		Client: iv.Client,
 	}
 	for _, h := range ofClient(iv, &line) {
-		*h.line = newIntervalLatency(*h.at)
+		*h.line = newIntervalLatency(measure.Due{Answered: *h.at})
 	}
 	for i := range iv.Classes {
 		if c := newIntervalClass(d, i, &iv.Classes[i]); len(c.Outcomes) > 0 {
@@ -92,7 +99,11 @@ func newIntervalClass(d measure.Dims, i int, ci *measure.ClassInterval) Interval
 		}
 	}
 	for _, kind := range measure.Kinds() {
-		if l := newIntervalLatency(*ci.Histogram(kind)); l != nil {
+		due := measure.Due{Answered: *ci.Histogram(kind)}
+		if kind == "response" || kind == "service" {
+			due.Lost = d.Tally(ci.Counts).Bad()
+		}
+		if l := newIntervalLatency(due); l != nil {
 			c.Times[kind] = *l
 		}
 	}

@@ -217,7 +217,7 @@ func recoverRun(dir string, r *Run) error {
 	if err != nil {
 		return err
 	}
-	if r.Phases, err = sums.results(r.clientCores()); err != nil {
+	if r.Phases, err = sums.results(r.clientCores(), r.Course.Unsent); err != nil {
 		return err
 	}
 	if r.Series, err = recoverSeries(dir, sums); err != nil {
@@ -263,7 +263,7 @@ func Rebuild(dir string) ([]PhaseResult, error) {
 	if err != nil {
 		return nil, err
 	}
-	return sums.results(r.clientCores())
+	return sums.results(r.clientCores(), r.Course.Unsent)
 }
 
 // RebuildSummary merges the intervals of a phase of a record, nil if it has none. Phase "measure" has the operations of
@@ -277,7 +277,11 @@ func RebuildSummary(dir, phase string) (*measure.Summary, error) {
 	if err != nil {
 		return nil, err
 	}
-	return sums.get(phase), nil
+	s := sums.get(phase)
+	if s != nil && phase == phaseMeasure {
+		s.Unsent = r.Course.Unsent
+	}
+	return s, nil
 }
 
 func summarize(dir string, r *Run) (*summaries, error) {

@@ -1,27 +1,69 @@
 package record
 
 import (
+	"cmp"
+	"slices"
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/measure"
 )
 
-// NewLatency sums up a histogram, nil if there is no value.
+// NoAnswer stands for a percentile of which more operations did not succeed than lie above it: see [measure.Due].
+const NoAnswer = -1
+
+// NewLatency sums up a histogram of values that are not operations of a run, nil if there is no value.
 func NewLatency(h *measure.Histogram) *Latency {
 	if h.Count() == 0 {
 		return nil
 	}
-	stated := func(q float64) *int64 {
-		if !h.Enough(q) {
-			return nil
+	return newLatency(h, func(q float64) (int64, bool) { return h.Quantile(q), h.Enough(q) })
+}
+
+// NewDueLatency sums up the times of operations that were due, nil if none succeeded.
+func NewDueLatency(d measure.Due) *Latency {
+	if d.Answered.Count() == 0 {
+		return nil
+	}
+	var few []float64
+	l := newLatency(d.Answered, func(q float64) (int64, bool) {
+		ns, reach := d.Quantile(q)
+		if reach == measure.OneMoment {
+			few = append(few, q)
 		}
-		v := h.Quantile(q)
-		return &v
+		return ns, reach == measure.Stated || reach == measure.OneMoment
+	})
+	l.Lost, l.Unclassed, l.FewMoments = d.Lost, d.Unclassed, few
+	return l
+}
+
+func newLatency(h *measure.Histogram, quantile func(q float64) (int64, bool)) *Latency {
+	stated := func(q float64) *int64 {
+		if ns, ok := quantile(q); ok {
+			return &ns
+		}
+		return nil
 	}
 	return &Latency{
 		Count: h.Count(), Mean: h.Mean(), Min: h.Min(), Max: h.Max(), OutOfRange: h.OutOfRange(),
 		P50: stated(0.5), P90: stated(0.9), P95: stated(0.95), P99: stated(0.99), P999: stated(0.999), P9999: stated(0.9999),
 	}
+}
+
+// Quantile returns a percentile in nanoseconds, or why it is not stated. It knows those that the record has.
+func (l *Latency) Quantile(q float64) (ns int64, reach measure.Reach) {
+	if l == nil {
+		return 0, measure.TooFew
+	}
+	x := map[float64]*int64{0.5: l.P50, 0.9: l.P90, 0.95: l.P95, 0.99: l.P99, 0.999: l.P999, 0.9999: l.P9999}[q]
+	switch reach = measure.ReachOf(q, l.Count, l.Lost, l.Unclassed); {
+	case x == nil && reach == measure.Stated: // a record that somebody else wrote
+		return 0, measure.TooFew
+	case x == nil:
+		return 0, reach
+	case slices.Contains(l.FewMoments, q):
+		return *x, measure.OneMoment
+	}
+	return *x, measure.Stated
 }
 
 // NewPhaseResult makes the result of a phase from its summary. cores is the number of cores that the client may use.
@@ -34,8 +76,8 @@ func NewPhaseResult(s *measure.Summary, cores float64) (PhaseResult, error) {
 	p := PhaseResult{
 		Phase: s.Phase, Start: int64(s.Start), End: int64(s.End), Seconds: s.Duration().Seconds(), Workers: s.Workers,
 		Counts: s.Tally(), Ended: s.Ended(), Offered: s.Offered, Dropped: s.Dropped,
-		LittleInFlight: s.LittleInFlight(), All: newClassResult(s, measure.Class{Name: "all"}, &all, s.Ended().Succeeded),
-		Classes: []ClassResult{}, Failures: append([]measure.FailureCount{}, s.Failures...),
+		LittleInFlight: s.LittleInFlight(),
+		Classes:        []ClassResult{}, Failures: append([]measure.FailureCount{}, s.Failures...),
 		Lateness: NewLatency(s.Lateness), Noticed: NewLatency(s.Noticed), Bare: NewLatency(s.Bare), Client: newClientResult(s, cores),
 	}
 	if s.Samples > 0 {
@@ -47,21 +89,35 @@ func NewPhaseResult(s *measure.Summary, cores float64) (PhaseResult, error) {
 		Failed: s.Rate(p.Ended.Failed), Indeterminate: s.Rate(p.Ended.Indeterminate),
 		Documents: s.Rate(docs), Bytes: s.Rate(bytes),
 	}
+	if p.All, err = newClassResult(s, "", &all, s.Ended().Succeeded); err != nil {
+		return p, err
+	}
 	for i, c := range s.Dims.Classes {
-		if r := newClassResult(s, c, &s.Classes[i], s.EndedClass(i)); r.Counts.Attempted > 0 {
+		r, err := newClassResult(s, c.Name, &s.Classes[i], s.EndedClass(i))
+		if err != nil {
+			return p, err
+		}
+		if r.Part = c.Part; r.Counts.Attempted > 0 {
 			p.Classes = append(p.Classes, r)
 		}
 	}
 	return p, nil
 }
 
-// newClassResult summarizes a class. succeeded is the number of its operations that succeeded within the phase.
-func newClassResult(s *measure.Summary, c measure.Class, ci *measure.ClassInterval, succeeded int64) ClassResult {
+// newClassResult summarizes a class, "" for all together. succeeded is the number of its operations that succeeded within
+// the phase.
+func newClassResult(s *measure.Summary, class string, ci *measure.ClassInterval, succeeded int64) (ClassResult, error) {
 	r := ClassResult{
-		Name: c.Name, Part: c.Part, Counts: s.Dims.Tally(ci.Counts), Outcomes: map[string]int64{},
+		Name: cmp.Or(class, "all"), Counts: s.Dims.Tally(ci.Counts), Outcomes: map[string]int64{},
 		Documents: ci.Docs, Bytes: ci.Bytes, Attempts: ci.Attempts, Retries: ci.Retries,
-		Response: NewLatency(ci.Answered()), Service: NewLatency(ci.Service), Wait: NewLatency(ci.Wait),
-		Failed: NewLatency(ci.Failed), PoolWait: NewLatency(ci.PoolWait),
+		Wait: NewLatency(ci.Wait), Failed: NewLatency(ci.Failed), PoolWait: NewLatency(ci.PoolWait),
+	}
+	for kind, to := range map[string]**Latency{"response": &r.Response, "service": &r.Service} {
+		d, _, err := s.Times(class, kind)
+		if err != nil {
+			return r, err
+		}
+		*to = NewDueLatency(d)
 	}
 	r.Rate = s.Rate(succeeded)
 	for i, n := range ci.Counts {
@@ -69,7 +125,7 @@ func newClassResult(s *measure.Summary, c measure.Class, ci *measure.ClassInterv
 			r.Outcomes[s.Dims.Outcomes[i].Name] = n
 		}
 	}
-	return r
+	return r, nil
 }
 
 func newClientResult(s *measure.Summary, cores float64) ClientResult {
@@ -138,9 +194,13 @@ func (l *summaries) add(iv *measure.Interval) error {
 	return s.Add(iv)
 }
 
-func (l *summaries) results(cores float64) ([]PhaseResult, error) {
+// results makes the results of all phases. unsent operations were due in the measured phase and never sent.
+func (l *summaries) results(cores float64, unsent int64) ([]PhaseResult, error) {
 	results := []PhaseResult{}
 	for _, s := range l.list {
+		if s.Phase == phaseMeasure {
+			s.Unsent = unsent
+		}
 		r, err := NewPhaseResult(s, cores)
 		if err != nil {
 			return nil, err

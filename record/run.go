@@ -221,7 +221,7 @@ type ClassResult struct {
 	Attempts  int64 `json:"attempts"`
 	Retries   int64 `json:"retries"`
 	// Response is the time from when an operation was due to its reply, as a user sees it. Without a schedule it equals
-	// Service, the time from sending to the reply. Both are of successful operations.
+	// Service, the time from sending to the reply.
 	Response *Latency `json:"response,omitempty"`
 	Service  *Latency `json:"service,omitempty"`
 	// Wait is the time from when an operation was due to its sending, of all operations.
@@ -232,19 +232,28 @@ type ClassResult struct {
 	PoolWait *Latency `json:"pool_wait,omitempty"`
 }
 
-// Latency sums up a distribution of times in nanoseconds. A percentile is null if there are too few values for its 95 %
-// confidence interval.
+// Latency sums up a distribution of times in nanoseconds. Count, mean, minimum and maximum are of operations that
+// succeeded. Percentiles are of all operations that were due: see Lost. A percentile is null if more operations were
+// lost than lie above it, or if there are too few values for its 95 % confidence interval.
 type Latency struct {
-	Count int64   `json:"count"`
-	Mean  float64 `json:"mean_ns"`
-	Min   int64   `json:"min_ns"`
-	P50   *int64  `json:"p50_ns" jsonschema:"nullable"`
-	P90   *int64  `json:"p90_ns" jsonschema:"nullable"`
-	P95   *int64  `json:"p95_ns" jsonschema:"nullable"`
-	P99   *int64  `json:"p99_ns" jsonschema:"nullable"`
-	P999  *int64  `json:"p99_9_ns" jsonschema:"nullable"`
-	P9999 *int64  `json:"p99_99_ns" jsonschema:"nullable"`
-	Max   int64   `json:"max_ns"`
+	Count int64 `json:"count"`
+	// Lost operations were due and did not succeed. They count as longer than all others.
+	Lost int64 `json:"lost,omitempty"`
+	// Unclassed operations were dropped or never sent, so their class is unknown. Percentiles of a class count all of them
+	// as lost, so they are upper bounds.
+	Unclassed int64 `json:"unclassed,omitempty"`
+	// FewMoments are the percentiles (0.999 is p99.9) that come from too few moments of the run: they describe this run
+	// and not its target.
+	FewMoments []float64 `json:"few_moments,omitempty"`
+	Mean       float64   `json:"mean_ns"`
+	Min        int64     `json:"min_ns"`
+	P50        *int64    `json:"p50_ns" jsonschema:"nullable"`
+	P90        *int64    `json:"p90_ns" jsonschema:"nullable"`
+	P95        *int64    `json:"p95_ns" jsonschema:"nullable"`
+	P99        *int64    `json:"p99_ns" jsonschema:"nullable"`
+	P999       *int64    `json:"p99_9_ns" jsonschema:"nullable"`
+	P9999      *int64    `json:"p99_99_ns" jsonschema:"nullable"`
+	Max        int64     `json:"max_ns"`
 	// OutOfRange counts values above an hour, which count as an hour.
 	OutOfRange int64 `json:"out_of_range,omitempty"`
 }

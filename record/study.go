@@ -178,6 +178,8 @@ type Trial struct {
 	Storage *StorageChange `json:"storage,omitempty"`
 	// Values are its results by metric: operations per second, nanoseconds or shares. What could not be stated is absent.
 	Values map[string]float64 `json:"values,omitempty"`
+	// NoAnswer are the metrics of times that have no answer, because more operations did not succeed than lie above them.
+	NoAnswer []string `json:"no_answer,omitempty"`
 	// Validity are the findings of its run that are warnings or worse.
 	Validity []measure.Finding `json:"validity,omitempty"`
 }

@@ -252,7 +252,7 @@ func (w *RunWriter) Series() []Series { return seriesOf(&w.sums, &w.series) }
 
 // Run returns run.json as it would be written now, without credentials.
 func (w *RunWriter) Run() (*Run, error) {
-	results, err := w.sums.results(w.run.clientCores())
+	results, err := w.sums.results(w.run.clientCores(), w.run.Course.Unsent)
 	if err != nil {
 		return nil, err
 	}

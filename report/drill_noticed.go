@@ -7,16 +7,19 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
-const noticedMeaning = "The p99 is that of all successful operations: before the first fault, while the fault was in place or the event " +
-	"ran, and from then until the next one. It covers whole seconds. The outage and the failed operations count from the fault until the next one."
+const noticedMeaning = "The p99 is that of all operations, before the first fault, while the fault was in place or the event ran, and from " +
+	"then until the next one. \"no answer\": more than 1 % of them did not succeed. It covers whole seconds. The outage and the failed operations count from the fault until the next one."
 
 // drillNoticed is what clients noticed of each fault or planned event, and what an event measured of itself.
 func drillNoticed(r *record.DrillRound) Section {
 	s := Section{Title: "before, during and after", Table: &Table{Header: []string{"fault or event", "took", "p99 before", "during",
 		"after", "outage", "failed", "details"}, Left: 1, Last: 1}}
 	latency := func(ns int64) string {
-		if ns == 0 {
+		switch ns {
+		case 0:
 			return "–"
+		case record.NoAnswer:
+			return NoAnswer
 		}
 		return nanoseconds(float64(ns))
 	}

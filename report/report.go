@@ -54,7 +54,7 @@ func runCSV(w io.Writer, r *record.Run) error {
 
 // microseconds are the mean, some quantiles and the maximum, empty where there are too few values.
 func microseconds(l *record.Latency, quantiles ...*int64) []string {
-	if *l == (record.Latency{}) {
+	if l.Count == 0 {
 		return make([]string, len(quantiles)+2)
 	}
 	cells := []string{number(l.Mean / 1e3)}

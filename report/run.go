@@ -226,6 +226,8 @@ func objectivePoints(list []measure.ObjectiveResult) []Point {
 		switch {
 		case o.Unknown:
 			p = Point{Warn, "unknown", o.Objective + ": " + o.Why}
+		case o.NoAnswer:
+			p.Text += ": no answer, because " + o.Why
 		case o.Met:
 			p = Point{Good, "met", o.Objective}
 		}
@@ -250,9 +252,9 @@ func runTiles(r *record.Run, p *record.PhaseResult) []Tile {
 	achieved.Note = beside(achieved.Note, r.Target.Kind)
 	list := []Tile{achieved}
 	if l != nil {
-		list = append(list, Tile{what + " p50", stated(l.P50), "n = " + figure.Count(l.Count)},
-			Tile{what + " p99", stated(l.P99), beyond(l.Count, 0.99)},
-			Tile{what + " p99.9", stated(l.P999), beyond(l.Count, 0.999)})
+		list = append(list, Tile{what + " p50", PercentileText(l, 0.5), "n = " + figure.Count(l.Count+l.Lost)},
+			Tile{what + " p99", PercentileText(l, 0.99), beyond(l, 0.99)},
+			Tile{what + " p99.9", PercentileText(l, 0.999), beyond(l, 0.999)})
 	}
 	note := fmt.Sprintf("%s failed, %s indeterminate", figure.Count(p.Counts.Failed),
 		figure.Count(p.Counts.Indeterminate))
@@ -272,20 +274,37 @@ func RunLoss(r *record.Run, p *record.PhaseResult) string {
 	return share(float64(p.Counts.Bad()+gone), float64(p.Counts.Attempted+gone))
 }
 
-// stated is a percentile, "-" where there are too few values for it.
-func stated(ns *int64) string {
-	if ns == nil {
-		return "-"
+// NoAnswer is shown instead of a percentile if more operations did not succeed than lie above it.
+const NoAnswer = "no answer"
+
+// fewMoments marks a percentile from too few moments of the run.
+const fewMoments = "*"
+
+// PercentileText is a percentile that a record has, [NoAnswer], or "-" if it is not stated for another reason.
+func PercentileText(l *record.Latency, q float64) string {
+	switch ns, reach := l.Quantile(q); reach {
+	case measure.Stated:
+		return nanoseconds(float64(ns))
+	case measure.OneMoment:
+		return nanoseconds(float64(ns)) + fewMoments
+	case measure.NoAnswer:
+		return NoAnswer
 	}
-	return nanoseconds(float64(*ns))
+	return "-"
 }
 
-// beyond says how many values a percentile is based on.
-func beyond(n int64, q float64) string {
-	if n < measure.MinCount(q) {
+// beyond says what a percentile is based on, or why it is not stated.
+func beyond(l *record.Latency, q float64) string {
+	switch _, reach := l.Quantile(q); reach {
+	case measure.NoAnswer:
+		return figure.Count(l.Lost) + " of " + figure.Count(l.Count+l.Lost) + " did not succeed"
+	case measure.TooFew:
 		return "too few values to state it"
+	case measure.OneMoment:
+		return "*from too few moments of the run"
 	}
-	return figure.Count(n-int64(q*float64(n))) + " values at or beyond"
+	n := l.Count + l.Lost
+	return figure.Count(n-int64(q*float64(n))) + " at or beyond"
 }
 
 // operations is the table of the operation classes, response time first.
@@ -315,10 +334,34 @@ func operations(r *record.Run, p *record.PhaseResult) Section {
 		}
 	}
 	serverTimes(&s, r)
-	if slices.ContainsFunc(s.Table.Narrow().Rows, func(cells []string) bool { return slices.Contains(cells, "-") }) {
+	explainPercentiles(&s, p, r.Course.Unsent)
+	return s
+}
+
+// explainPercentiles says what the percentiles of the table of operations are of.
+func explainPercentiles(s *Section, p *record.PhaseResult, unsent int64) {
+	has := func(cell string) bool {
+		return slices.ContainsFunc(s.Table.Narrow().Rows, func(cells []string) bool { return slices.Contains(cells, cell) })
+	}
+	marked := func(c string) bool { return strings.HasSuffix(c, fewMoments) }
+	if p.Counts.Bad() > 0 {
+		s.Lines = append(s.Lines, "percentiles are of all operations that were due; those that did not succeed count as longer than all "+
+			"others. max and mean are of the operations that succeeded")
+	}
+	if has(NoAnswer) {
+		s.Lines = append(s.Lines, NoAnswer+": more operations did not succeed than lie above the percentile")
+	}
+	if n := p.Dropped + unsent; n > 0 {
+		s.Lines = append(s.Lines, fmt.Sprintf("the class of %s that were dropped or never sent is unknown: percentiles of a "+
+			"class count all of them, so they are upper bounds", figure.Plural(int(n), "operation")))
+	}
+	if has("-") {
 		s.Lines = append(s.Lines, "-: too few values to state a percentile with 95 % confidence")
 	}
-	return s
+	if slices.ContainsFunc(s.Table.Narrow().Rows, func(cells []string) bool { return slices.ContainsFunc(cells, marked) }) {
+		s.Lines = append(s.Lines, fewMoments+": the slowest operations come from too few moments of the run, such as one stall, so this is "+
+			"not a percentile of the target. Measure longer")
+	}
 }
 
 // serverTimes adds what servers say of the same time: the mean time of an operation within them, by kind.
@@ -347,8 +390,8 @@ func quantiles(l *record.Latency) []string {
 		return slices.Repeat([]string{"-"}, 8)
 	}
 	var cells []string
-	for _, q := range []*int64{l.P50, l.P90, l.P95, l.P99, l.P999, l.P9999} {
-		cells = append(cells, stated(q))
+	for _, q := range []float64{0.5, 0.9, 0.95, 0.99, 0.999, 0.9999} {
+		cells = append(cells, PercentileText(l, q))
 	}
 	return append(cells, nanoseconds(float64(l.Max)), nanoseconds(l.Mean))
 }
@@ -408,7 +451,7 @@ func clientUse(r *record.Run, p *record.PhaseResult) Section {
 		text += fmt.Sprintf(", %s operations in flight", figure.Significant(*p.InFlight))
 	}
 	if l := p.Lateness; l != nil && l.P99 != nil {
-		text += ", sent late by p99 " + stated(l.P99)
+		text += ", sent late by p99 " + PercentileText(l, 0.99)
 	}
 	if c.Loops > 0 {
 		text += fmt.Sprintf(", busiest of %s busy for %s of the time", figure.Plural(c.Loops, "event loop"), figure.Percent(c.LoopBusy))
@@ -545,7 +588,7 @@ func runChecks(r *record.Run, p *record.PhaseResult) []Point {
 		{"sent on time", "sent late", offered, []string{"schedule-lateness"}},
 		{"clocks and counts agree", "clocks or counts disagree", true, []string{"client-clock", "littles-law", "displaced", "not-counted", "events-lost"}},
 		{"target available", "target not always available", true, []string{"outage", "nothing", "nothing-succeeded"}},
-		{"enough values", "too few values", true, []string{"few-samples"}},
+		{"enough values", "too few values", true, []string{"few-samples", "few-moments"}},
 		{"content as written", "content not as written", !storesNothing(r), []string{"corrupt", "short-data"}},
 		{"writes confirmed", "writes not confirmed", !storesNothing(r), []string{"unacknowledged", "concern-ignored", "indeterminate"}},
 		{"result complete", "result incomplete", true, []string{"interrupted", "failed", "abandoned", "incomplete", "altered", "unsummed",

@@ -7,7 +7,6 @@ import (
 	"os"
 	"path"
 	"strings"
-	"time"
 
 	"github.com/plimsoll-bench/plimsoll/internal/contain"
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
@@ -101,10 +100,10 @@ func (e *Entry) loaded(target, engine string, w spec.Workload) {
 }
 
 func p99Of(l *record.Latency) string {
-	if l == nil || l.P99 == nil {
-		return ""
+	if text := report.PercentileText(l, 0.99); text != "-" {
+		return text
 	}
-	return figure.Duration(time.Duration(*l.P99))
+	return ""
 }
 
 // labOf is the name of the lab that a target means, "" if it is none.

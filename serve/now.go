@@ -99,7 +99,11 @@ func nowText(r *record.Run, l *record.IntervalLine) string {
 	var times []string
 	for _, c := range l.Classes {
 		if x, ok := c.Times[timeKind(r)]; ok && x.Count >= measure.MinCount(0.99) && len(times) < 4 && !partOf(r, c.Class) {
-			times = append(times, fmt.Sprintf("%s %s", c.Class, figure.Duration(time.Duration(x.P99))))
+			text := report.NoAnswer
+			if x.P99 != record.NoAnswer {
+				text = figure.Duration(time.Duration(x.P99))
+			}
+			times = append(times, c.Class+" "+text)
 		}
 	}
 	if len(times) > 0 {

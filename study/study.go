@@ -46,10 +46,8 @@ type Second struct {
 	Phase string
 	// Start is since the beginning of the run; Length is one second but for the last one of a phase.
 	Start, Length time.Duration
-	// Rate is successful operations per second, P99 that of all answered operations in it, Failed how many failed.
-	Rate   float64
-	P99    time.Duration
-	Failed int64
+	// Rate is successful operations per second.
+	Rate float64
 }
 
 // Clock is time and waiting; simulations have their own.

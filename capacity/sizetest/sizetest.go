@@ -88,8 +88,10 @@ func WriteRun(dir string, r Run) error {
 	if err := w.Begin(r.dims(), started); err != nil {
 		return err
 	}
-	if err := w.Interval(r.interval()); err != nil {
-		return err
+	for k := range int64(intervals) {
+		if err := w.Interval(r.interval(k)); err != nil {
+			return err
+		}
 	}
 	course := record.Course{WindowEnd: int64(seconds * time.Second), Offered: int64(r.Rate * seconds), EndedBy: "duration"}
 	if _, err := w.Finish(record.Ending{Status: r.Status, Ended: started.Add(seconds * time.Second), Course: course,
@@ -120,13 +122,19 @@ func (r Run) updates() float64 {
 	return 0.05
 }
 
-func (r Run) interval() *measure.Interval {
-	iv := &measure.Interval{Phase: "measure", End: seconds * time.Second, Offered: int64(r.Rate * seconds), Workers: r.Workers}
+// intervals is the number of those of a run: enough for percentiles, see [measure.MinEpisodes].
+const intervals = 5
+
+// interval makes up one interval. All have the same counts, but for the rounding.
+func (r Run) interval(k int64) *measure.Interval {
+	part := func(n float64) int64 { return int64(n)*(k+1)/intervals - int64(n)*k/intervals }
+	iv := &measure.Interval{Phase: "measure", Start: time.Duration(k) * seconds * time.Second / intervals,
+		End: time.Duration(k+1) * seconds * time.Second / intervals, Offered: part(r.Rate * seconds), Workers: r.Workers}
 	for i, share := range []float64{1 - r.updates(), r.updates()} {
-		n := int64(r.Achieved*seconds*share + 0.5)
+		n := part(r.Achieved*seconds*share + 0.5)
 		c := measure.ClassInterval{Counts: []int64{n, 0}, Attempts: n}
 		if i == 0 {
-			c.Counts[1] = int64(r.Errors * r.Achieved * seconds)
+			c.Counts[1] = part(r.Errors * r.Achieved * seconds)
 		}
 		if n > 0 {
 			c.Service = measure.NewHistogram()

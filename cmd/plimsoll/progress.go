@@ -11,6 +11,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/internal/visible"
 	"github.com/plimsoll-bench/plimsoll/load"
 	"github.com/plimsoll-bench/plimsoll/measure"
+	"github.com/plimsoll-bench/plimsoll/report"
 	"github.com/plimsoll-bench/plimsoll/run"
 )
 
@@ -89,9 +90,10 @@ func (p *progressLines) line(d measure.Dims, iv *measure.Interval) string {
 	if p.plan.Offered > 0 && (iv.Phase == load.PhaseWarmup || iv.Phase == load.PhaseMeasure) {
 		text += fmt.Sprintf(" of %s/s offered", formatRate(float64(iv.Offered)/max(seconds, 1e-9)))
 	}
-	if h := mergedAnswers(d, iv); h.Count() > 0 {
-		text += fmt.Sprintf("  p50 %s  p99 %s  max %s", formatDuration(time.Duration(h.Quantile(0.5))),
-			formatDuration(time.Duration(h.Quantile(0.99))), formatDuration(time.Duration(h.Max())))
+	var due measure.Due
+	_ = due.Add(d, iv) // cannot fail: same geometry
+	if h := due.Answered; h.Count() > 0 {
+		text += fmt.Sprintf("  p50 %s  p99 %s  max %s", percentile(due, 0.5), percentile(due, 0.99), formatDuration(time.Duration(h.Max())))
 	}
 	return text + p.failures()
 }
@@ -103,15 +105,12 @@ func (p *progressLines) failures() string {
 	return "  " + formatCount(p.failed) + " failed"
 }
 
-// mergedAnswers merges the response times of all operations of an interval.
-func mergedAnswers(d measure.Dims, iv *measure.Interval) *measure.Histogram {
-	all := measure.NewHistogram()
-	for i := range iv.Classes {
-		if h := iv.Classes[i].Answered(); !d.Classes[i].Part && h != nil {
-			_ = all.Merge(h) // cannot fail: same geometry
-		}
+// percentile words that of the operations of an interval.
+func percentile(d measure.Due, q float64) string {
+	if ns, answered := d.Value(q); answered {
+		return formatDuration(time.Duration(ns))
 	}
-	return all
+	return report.NoAnswer
 }
 
 // clockOf formats the elapsed time and, if known, the length of the run.

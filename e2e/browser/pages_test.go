@@ -62,13 +62,8 @@ func judged(sides []html.Side) (*record.ComparisonReport, error) {
 // aRun is an open-loop run with a stall.
 func aRun(t *testing.T, change func(*recordtest.Run)) (string, *record.Run) {
 	t.Helper()
-	limit, got := 20e6, 9.4e6
 	o := recordtest.Run{
 		Warmup: 5, Seconds: 40, Rate: 800, Open: true, Median: 2 * time.Millisecond, Seed: 11, StallAt: 20, Sampled: true,
-		Objectives: []measure.ObjectiveResult{
-			{Objective: "p99<20ms", Measured: &got, Limit: limit, Unit: measure.UnitTime, Met: true},
-			{Objective: "errors<0.1%", Measured: new(float64), Limit: 0.001, Unit: measure.UnitShare},
-		},
 		Validity: []measure.Finding{{ID: "outage", Severity: measure.Warning, Text: "for 1.04 s operations failed and none succeeded; look for what happened at 25 s"},
 			{ID: "few-samples", Severity: measure.Note, Text: "there are too few values to state p99.99"}},
 	}

@@ -138,7 +138,7 @@ func overlaidClass(list []distribution, names []string, class string, scheduled 
 			c.Series = append(c.Series, chart.Series{Name: name, X: x, Y: y, Colour: d.side, Style: style})
 		}
 		if d.time == main && d.n.Count() >= measure.MinCount(0.99) {
-			words = append(words, fmt.Sprintf("%s: 99 %% within %s", names[d.side], duration(float64(min(d.n.Quantile(0.99), d.most)))))
+			words = append(words, fmt.Sprintf("%s: 99 %% of the answered operations within %s", names[d.side], duration(float64(min(d.n.Quantile(0.99), d.most)))))
 		}
 	}
 	if len(c.Series) == 0 {

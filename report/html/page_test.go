@@ -53,11 +53,8 @@ func run(t *testing.T, o recordtest.Run) string {
 }
 
 func small() recordtest.Run {
-	limit, got := 20e6, 9.4e6
 	return recordtest.Run{
 		Warmup: 2, Seconds: 6, Rate: 90, Open: true, Median: 2 * time.Millisecond, Seed: 7, StallAt: 3, Sampled: true,
-		Objectives: []measure.ObjectiveResult{{Objective: "p99<20ms", Measured: &got, Limit: limit, Unit: measure.UnitTime,
-			Met: true}},
 		Validity: []measure.Finding{{ID: "too-short", Severity: measure.Warning, Text: "6 s are less than a checkpoint cycle; measure for minutes"}},
 	}
 }
@@ -208,7 +205,7 @@ func TestNumbersAreThoseOfTheRecord(t *testing.T) {
 			t.Errorf("no row %s", row)
 		}
 	}
-	for _, want := range []string{figure.Rate(p.Rates.Achieved) + " ok/s", "✓ met", "too-short: 6 s are less", "durable (w: 1, j: true)", "plimsoll run --file - &lt;&lt;&#39;END&#39;"} {
+	for _, want := range []string{figure.Rate(p.Rates.Achieved) + " ok/s", "p99&lt;20ms: no answer, because", "too-short: 6 s are less", "durable (w: 1, j: true)", "plimsoll run --file - &lt;&lt;&#39;END&#39;"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page does not have %q", want)
 		}

@@ -84,7 +84,7 @@ func spectrum(s *Source, p *record.PhaseResult, prefix string) *Figure {
 // ln 0.025 / ln p ≈ 3.689/(1−p) values; see [measure.MinCount].
 func spectrumAxes(c *chart.XY, r *record.Run, total int64) {
 	n := float64(total)
-	c.X = chart.Axis{Label: "percentile, as 1/(1−p); n = " + figure.Count(total) + " at most", Log: true, Low: 1,
+	c.X = chart.Axis{Label: "percentile of the answered operations, as 1/(1−p); n = " + figure.Count(total) + " at most", Log: true, Low: 1,
 		High: max(n*1.05, 12), Ticks: percentileTicks}
 	c.Limits = timeLimits(r)
 	if from := n / 3.689; from > 1 {
@@ -118,7 +118,7 @@ func spectrumLine(n *measure.Histogram, largest int64) (x, y []float64) {
 }
 
 func spectrumTable(names []string, counts []*measure.Histogram, largest []int64) *Table {
-	t := &Table{Columns: columns(1, append([]string{"percentile"}, names...)...)}
+	t := &Table{Columns: columns(1, append([]string{"percentile of the answered"}, names...)...)}
 	for _, q := range []float64{0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.995, 0.999, 0.9999, 0.99999} {
 		row := []string{strings.TrimRight(strings.TrimRight(fmt.Sprintf("p%.3f", q*100), "0"), ".")}
 		for i, c := range counts {

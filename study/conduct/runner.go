@@ -2,7 +2,6 @@ package conduct
 
 import (
 	"context"
-	"time"
 
 	"github.com/plimsoll-bench/plimsoll/fleet"
 	"github.com/plimsoll-bench/plimsoll/measure"
@@ -41,29 +40,18 @@ func Seconds(dir string) ([]study.Second, error) {
 		if iv.Phase == "load" {
 			return nil
 		}
-		s, err := second(d, iv)
-		list = append(list, s)
-		return err
+		list = append(list, second(d, iv))
+		return nil
 	})
 	return list, err
 }
 
 // second summarizes an interval.
-func second(d measure.Dims, iv *measure.Interval) (study.Second, error) {
+func second(d measure.Dims, iv *measure.Interval) study.Second {
 	length := iv.End - iv.Start
-	t := iv.Tally(d)
-	s := study.Second{Phase: iv.Phase, Start: iv.Start, Length: length, Failed: t.Bad()}
+	s := study.Second{Phase: iv.Phase, Start: iv.Start, Length: length}
 	if length > 0 {
-		s.Rate = float64(t.Succeeded) / length.Seconds()
+		s.Rate = float64(iv.Tally(d).Succeeded) / length.Seconds()
 	}
-	all := measure.NewHistogram()
-	for i := range iv.Classes {
-		if h := iv.Classes[i].Answered(); !d.Classes[i].Part && h != nil {
-			if err := all.Merge(h); err != nil {
-				return s, err
-			}
-		}
-	}
-	s.P99 = time.Duration(all.Quantile(0.99))
-	return s, nil
+	return s
 }

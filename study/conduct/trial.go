@@ -258,7 +258,8 @@ func (s *session) evaluate(t *record.Trial, r *record.Run) {
 		return
 	}
 	if r.Phase("measure") != nil {
-		t.Values = judge.Values(r, judge.Metrics(s.spec, r))
+		metrics := judge.Metrics(s.spec, r)
+		t.Values, t.NoAnswer = judge.Values(r, metrics), judge.NoAnswer(r, metrics)
 	}
 	for _, f := range r.Validity {
 		// Trials are as long as the study says and are compared within blocks, so a short one is no doubt of its own.

@@ -32,13 +32,14 @@ func (s *Side) pairedWith(o *Side) bool {
 
 // Trial is one run of a side.
 type Trial struct {
-	Record  string // its directory
-	Started time.Time
-	Block   int                // of its study, or 0
-	Values  map[string]float64 // by metric
-	Facts   Facts              // that should be equal
-	Why     string             // it does not count, "" if it does
-	Doubts  []string           // ids of its warnings
+	Record   string // its directory
+	Started  time.Time
+	Block    int                // of its study, or 0
+	Values   map[string]float64 // by metric
+	NoAnswer []string           // metrics without an answer, see [NoAnswer]
+	Facts    Facts              // that should be equal
+	Why      string             // it does not count, "" if it does
+	Doubts   []string           // ids of its warnings
 }
 
 // counted returns the valid trials in the order of time.
@@ -251,6 +252,7 @@ func (c *comparing) compare(points [][]*Side) {
 				if one.N+one.NBase == 0 {
 					continue
 				}
+				one.withoutAnswer(unansweredTrials(base, m.Name), unansweredTrials(trials, m.Name))
 				if c.refused {
 					one.silent = "the sides differ in what must be equal, see the differences"
 				}

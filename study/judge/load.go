@@ -182,7 +182,7 @@ func newTrial(dir string, r *record.Run, metrics []string) Trial {
 	if len(metrics) == 0 {
 		metrics = kept(classes(r))
 	}
-	t := Trial{Record: dir, Started: r.Started, Values: Values(r, metrics), Facts: NewFacts(r)}
+	t := Trial{Record: dir, Started: r.Started, Values: Values(r, metrics), NoAnswer: NoAnswer(r, metrics), Facts: NewFacts(r)}
 	t.Why, t.Doubts = standing(r.Validity)
 	switch {
 	case t.Why != "":
@@ -230,7 +230,7 @@ func (s *Source) configuration(id string, metrics []string) Side {
 
 // trial takes the values from the list of trials and, if a metric is missing, from the record.
 func (s *Source) trial(t *record.Trial, facts Facts, metrics []string) Trial {
-	trial := Trial{Block: t.Block, Values: t.Values, Facts: facts}
+	trial := Trial{Block: t.Block, Values: t.Values, NoAnswer: t.NoAnswer, Facts: facts}
 	if t.Record != "" {
 		trial.Record = filepath.Join(s.Path, t.Record)
 	}
@@ -244,7 +244,7 @@ func (s *Source) trial(t *record.Trial, facts Facts, metrics []string) Trial {
 	lacks := func(name string) bool { _, ok := t.Values[name]; return !ok }
 	if trial.Why == "" && filepath.IsLocal(t.Record) && slices.ContainsFunc(metrics, lacks) {
 		if r, err := record.OpenBelow(s.Path, t.Record); err == nil {
-			trial.Values = Values(r, metrics)
+			trial.Values, trial.NoAnswer = Values(r, metrics), NoAnswer(r, metrics)
 		}
 	}
 	return trial

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/plimsoll-bench/plimsoll/internal/nearest"
@@ -165,37 +166,68 @@ func share(part, whole float64) (float64, bool) {
 	return part / whole, true
 }
 
-// time returns a latency of the answered operations. Operations that were never sent waited longer than all others, so
-// a percentile with fewer operations above it is not known.
+// time returns a time of the operations that were due: see [measure.Due]. The mean is that of the answered ones.
 func (m Metric) time(r *record.Run, class *record.ClassResult) (float64, bool) {
-	l := class.Response
-	if m.Kind == "service" {
-		l = class.Service
-	}
+	l := m.latency(class)
 	if l == nil || l.Count == 0 {
 		return 0, false
 	}
 	switch m.Figure {
 	case "mean":
 		return l.Mean, true
-	case "max": // operations that were never sent waited longer
-		return float64(l.Max), r.Course.Unsent == 0
+	case "max":
+		return float64(l.Max), l.Lost+l.Unclassed == 0
 	}
-	q := map[string]*int64{"p50": l.P50, "p90": l.P90, "p95": l.P95, "p99": l.P99, "p99.9": l.P999, "p99.99": l.P9999}
-	ns, stated := q[m.Figure]
-	if !stated {
+	q, known := stated[m.Figure]
+	if !known {
 		return m.stated(r)
 	}
-	if ns == nil || beyond(m.Figure, l.Count, r.Course.Unsent) {
-		return 0, false
-	}
-	return float64(*ns), true
+	ns, reach := l.Quantile(q)
+	return float64(ns), reach == measure.Stated || reach == measure.OneMoment // trials show how much it varies
 }
 
-// beyond reports whether so many operations were never sent that a percentile of the answered ones is too low.
-func beyond(percentile string, answered, unsent int64) bool {
-	q := map[string]float64{"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p99.9": 0.999, "p99.99": 0.9999}[percentile]
-	return unsent > 0 && q*float64(answered+unsent) > float64(answered)
+func (m Metric) latency(class *record.ClassResult) *record.Latency {
+	if m.Kind == "service" {
+		return class.Service
+	}
+	return class.Response
+}
+
+// stated are the percentiles that a record has.
+var stated = map[string]float64{"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p99.9": 0.999, "p99.99": 0.9999}
+
+// NoAnswer returns the metrics of a run that have no answer, because operations that were due did not succeed: see
+// [measure.Due]. Values has none of them but the mean, which is that of the answered operations.
+func NoAnswer(r *record.Run, metrics []string) []string {
+	var names []string
+	p := r.Phase("measure")
+	if p == nil {
+		return nil
+	}
+	for _, name := range metrics {
+		if m := parseMetric(name); m.Unit == measure.UnitTime && m.Figure != "cpu" && m.noAnswer(p) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+func (m Metric) noAnswer(p *record.PhaseResult) bool {
+	class := &p.All
+	if m.Class != "" {
+		if class = p.Class(m.Class); class == nil {
+			return false
+		}
+	}
+	answered, lost := int64(0), class.Counts.Bad()
+	if l := m.latency(class); l != nil {
+		answered, lost = l.Count, l.Lost
+	}
+	if percent, ok := strings.CutPrefix(m.Figure, "p"); ok {
+		x, err := strconv.ParseFloat(percent, 64)
+		return err == nil && measure.HasNoAnswer(x/100, answered, lost)
+	}
+	return lost > 0
 }
 
 // stated finds a percentile that the record has only because of an objective.

@@ -15,8 +15,13 @@ func ptr[T any](v T) *T { return &v }
 
 func measured() *record.Run {
 	latency := func(ns int64) *record.Latency {
-		return &record.Latency{Count: 5000, Mean: float64(ns) * 1.2, P50: ptr(ns), P99: ptr(5 * ns), P999: ptr(20 * ns),
-			Max: 100 * ns}
+		return &record.Latency{Count: 5000, Mean: float64(ns) * 1.2, P50: ptr(ns), P99: ptr(5 * ns), Max: 100 * ns,
+			Unclassed: 10}
+	}
+	all := func(ns int64) *record.Latency { // ten were never sent, more than lie above p99.9 of 5000
+		l := latency(ns)
+		l.Lost, l.Unclassed = 10, 0
+		return l
 	}
 	return &record.Run{
 		Head: record.Head{SchemaVersion: record.SchemaVersion, Kind: record.KindRun, Status: record.Complete, Started: begin,
@@ -30,13 +35,13 @@ func measured() *record.Run {
 			Phase: "measure", Seconds: 60, Offered: 10_000, Dropped: 90, Counts: measure.Tally{Attempted: 9900, Succeeded: 9800,
 				Failed: 100, NotFound: 50},
 			Ended: measure.Tally{Succeeded: 9700}, Rates: record.Rates{Achieved: 161.7},
-			All: record.ClassResult{Response: latency(1e6), Service: latency(5e5)},
+			All: record.ClassResult{Response: all(1e6), Service: all(5e5)},
 			Classes: []record.ClassResult{
 				{Name: "read-modify-write", Rate: 80, Counts: measure.Tally{Attempted: 5000, Succeeded: 4950},
 					Response: latency(2e6), Service: latency(1e6)},
 				{Name: "rmw-read", Part: true, Rate: 80, Response: latency(1e6)},
 				{Name: "read", Rate: 80, Counts: measure.Tally{Attempted: 4900, Succeeded: 4850, NotFound: 50},
-					Response: &record.Latency{Count: 20, Mean: 5e5, Max: 9e5}},
+					Response: &record.Latency{Count: 20, Mean: 5e5, Max: 9e5, Unclassed: 10}},
 			},
 		}},
 	}
@@ -56,6 +61,42 @@ func TestValues(t *testing.T) {
 	}
 	if got := Values(&record.Run{}, metrics); len(got) != 0 {
 		t.Errorf("nothing was measured, and yet %v", got)
+	}
+}
+
+// A percentile with fewer answers than it needs is no value, misses objectives, and leaves a comparison without a verdict.
+func TestMetricsWithoutAnswer(t *testing.T) {
+	r := measured()
+	l := r.Phases[0].All.Response
+	l.Lost, l.P99 = 100, nil
+	metrics := []string{"p50", "p99", "p99.9", "mean", "max", "throughput", "errors", "read-modify-write.p99", "read.mean"}
+	r.Phases[0].Classes[0].Response.Lost = 50
+	if diff := cmp.Diff([]string{"p99", "p99.9", "mean", "max"}, NoAnswer(r, metrics[:7])); diff != "" {
+		t.Error(diff)
+	}
+	values := Values(r, metrics)
+	for name, want := range map[string]bool{"p50": true, "p99": false, "mean": true, "max": false} {
+		if _, ok := values[name]; ok != want {
+			t.Errorf("%s is a value: %v, want %v", name, ok, want)
+		}
+	}
+	trial := &record.Trial{Values: values, NoAnswer: NoAnswer(r, metrics)}
+	for text, want := range map[string][2]bool{"p99<20ms": {false, true}, "mean<20ms": {false, true}, "p50<20ms": {true, true}} {
+		parsed, err := measure.ParseObjectives(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if holds, known := objectiveOf(trial, parsed[0]); [2]bool{holds, known} != want {
+			t.Errorf("%s holds: %v, known: %v", text, holds, known)
+		}
+	}
+	rules := newRules(0.03, 0.95)
+	same := []observation{{1, 1}, {1.001, 2}, {1.002, 3}, {1.001, 4}}
+	one := newCell(parseMetric("p99"), same, same, true, rules)
+	one.withoutAnswer(0, 1)
+	decide([]*cell{one}, rules)
+	if one.Verdict != record.Inconclusive || !strings.Contains(one.Note, "no answer in 0 trials of the baseline and in 1 trial") {
+		t.Errorf("%s: %s", one.Verdict, one.Note)
 	}
 }
 

@@ -133,6 +133,7 @@ func (j *judgement) comparisons() []record.Comparison {
 			value := observations(j.counted[c.ID], m.Name)
 			near := batch[c.ID] == batch[j.baseline]
 			one := newCell(m, base, value, near, j.rules)
+			one.withoutAnswer(unanswered(j.counted[j.baseline], m.Name), unanswered(j.counted[c.ID], m.Name))
 			if !near {
 				one.notes = append(one.notes, otherBatch)
 			}
@@ -205,9 +206,12 @@ func (j *judgement) objectives() []record.ConfigurationObjective {
 	return results
 }
 
-// objectiveOf checks an objective for a trial. A percentile that the trial could not state is below a limit if the
-// trial's maximum is.
+// objectiveOf checks an objective for a trial. A time without an answer is missed. A percentile that the trial could not
+// state is below a limit if the trial's maximum is.
 func objectiveOf(t *record.Trial, o measure.Objective) (holds, known bool) {
+	if slices.Contains(t.NoAnswer, ofObjective(o)) {
+		return false, true
+	}
 	if x, ok := t.Values[ofObjective(o)]; ok {
 		return o.MetBy(x), true
 	}

@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
@@ -203,29 +202,12 @@ func seconds(intervals []*measure.Interval) func() ([]study.Second, error) {
 	return func() ([]study.Second, error) {
 		var list []study.Second
 		for _, iv := range intervals {
-			all, err := merged(iv)
-			if err != nil {
-				return nil, err
-			}
-			s := study.Second{Phase: iv.Phase, Start: iv.Start, Length: iv.End - iv.Start,
-				P99: time.Duration(all.Quantile(0.99))}
+			s := study.Second{Phase: iv.Phase, Start: iv.Start, Length: iv.End - iv.Start}
 			for _, c := range iv.Classes {
 				s.Rate += float64(c.Counts[0]) / s.Length.Seconds()
-				s.Failed += c.Counts[1]
 			}
 			list = append(list, s)
 		}
 		return list, nil
 	}
-}
-
-// merged is the distribution of the response times of all classes.
-func merged(iv *measure.Interval) (*measure.Histogram, error) {
-	all := measure.NewHistogram()
-	for i := range iv.Classes {
-		if err := all.Merge(iv.Classes[i].Answered()); err != nil {
-			return nil, err
-		}
-	}
-	return all, nil
 }

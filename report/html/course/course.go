@@ -40,7 +40,8 @@ type Bin struct {
 	Workers    int
 	// InFlight is the mean number of operations under way, NaN if it was not sampled.
 	InFlight float64
-	// Count is the number of times; P50 and P99 are -1 if they are too few.
+	// Count is the number of times. P50 and P99 are of all operations; they are -1 if there are too few, or more did not
+	// succeed than lie above.
 	Count         int64
 	P50, P99, Max int64
 	// Bands are the numbers of times in each band; see [Band].
@@ -224,11 +225,12 @@ func (o *openBin) finish() Bin {
 	for ns, n := range o.times.Buckets() {
 		b.Bands[min(bandOf(ns), bandCount-1)] += n
 	}
-	if o.times.Enough(0.5) {
-		b.P50 = o.times.Quantile(0.5)
+	due := measure.Due{Answered: o.times, Lost: o.Tally.Bad() + o.Dropped}
+	if ns, answered := due.Value(0.5); answered && o.times.Enough(0.5) {
+		b.P50 = ns
 	}
-	if o.times.Enough(0.99) {
-		b.P99 = o.times.Quantile(0.99)
+	if ns, answered := due.Value(0.99); answered && o.times.Enough(0.99) {
+		b.P99 = ns
 	}
 	return b
 }

@@ -37,9 +37,8 @@ type Run struct {
 	Service bool
 	// Change is called with what is known before the run.
 	Change func(*spec.Run)
-	// Objectives and Validity are stored with the result.
-	Objectives []measure.ObjectiveResult
-	Validity   []measure.Finding
+	// Validity is stored with the result.
+	Validity []measure.Finding
 }
 
 // Started is the beginning of all runs.
@@ -92,7 +91,15 @@ func (o Run) Write(dir string) (*record.Run, error) {
 	if err := o.play(w); err != nil {
 		return nil, err
 	}
-	return w.Finish(o.ending())
+	e := o.ending()
+	objectives, err := measure.ParseObjectives(strings.Join(spec.Objectives, ","))
+	if err != nil {
+		return nil, err
+	}
+	if s := w.Summary("measure"); s != nil {
+		e.Objectives = measure.EvaluateAll(objectives, s)
+	}
+	return w.Finish(e)
 }
 
 func (o Run) spec() spec.Run {
@@ -244,7 +251,7 @@ func (o Run) ending() record.Ending {
 	start := time.Duration(o.Warmup) * time.Second
 	end := start + time.Duration(o.Seconds)*time.Second
 	return record.Ending{
-		Status: record.Complete, Ended: Started.Add(end), Objectives: o.Objectives,
+		Status: record.Complete, Ended: Started.Add(end),
 		Validity: append([]measure.Finding{}, o.Validity...),
 		Course:   record.Course{WindowStart: int64(start), WindowEnd: int64(end), EndedBy: "duration"},
 	}
