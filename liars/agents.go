@@ -34,7 +34,7 @@ type performer func(context.Context, spec.Run, run.Options) (*record.Run, error)
 func agentFamily() family {
 	var play performer
 	f := family{name: "agents", verdict: "`plimsoll run` with several agents: the merged record, with the findings `" +
-		strings.Join(agentFindings, "`, `") + "`", parallel: 16,
+		strings.Join(agentFindings, "`, `") + "`", parallel: 8,
 		start: func(context.Context, config) (stop func() error, err error) {
 			play, err = agentStreams.Player()
 			return nil, err
@@ -117,8 +117,8 @@ func agentLies() []agentLie {
 				o.send(&forged)
 				return nil
 			})},
-		{name: "plain", honest: "agents that play", goal: none, full: 500, meddle: honest},
-		{name: "slow-link", honest: "messages of one agent arrive up to 300 ms late", goal: none, full: 500, meddle: honest,
+		{name: "plain", honest: "agents that play", goal: none, full: 300, meddle: honest},
+		{name: "slow-link", honest: "messages of one agent arrive up to 300 ms late", goal: none, full: 200, meddle: honest,
 			delays: true},
 	}
 }
@@ -134,8 +134,9 @@ func (l agentLie) try(ctx context.Context, t *trial, play performer) (answer, er
 	out := filepath.Join(dir, "record")
 	got, err := fleet.Execute(ctx, agentStreams.Spec(agentCount), run.Options{Dir: out},
 		fleet.Options{Places: func(string) (fleet.Placer, error) { return p, nil }})
-	if err != nil {
-		return 0, err
+	if err != nil { // such as no common second on a busy machine: there is no record to believe
+		t.say("%v", err)
+		return notPlanted, nil
 	}
 	for _, f := range got.Validity {
 		if slices.Contains(agentFindings, f.ID) && f.Severity != measure.Note {

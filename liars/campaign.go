@@ -155,6 +155,7 @@ const (
 	open    state = "open" // the share misses the goal, and its interval includes the goal: more trials would decide
 	notRun  state = "not run here"
 	noClaim state = "not claimed"
+	unknown state = "without a stored result"
 )
 
 func (c counts) state(g goal) state {

@@ -191,7 +191,7 @@ func TestStore(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"2 of 2 goals are met: none is missed.", "Without a stored result: `root`, `broken`.",
+	for _, want := range []string{"2 of 6 goals are met: 4 without a stored result.", "Without a stored result: `root`, `broken`.",
 		"Made later (2026-12-01, commit def): `honest`.", "- later (a verdict)"} {
 		if !strings.Contains(string(text), want) {
 			t.Errorf("%q is not in the page:\n%s", want, text)

@@ -44,7 +44,8 @@ func drillLies() []deceit {
 		{name: "stale-linearizable", what: "a linearizable read lacks an acknowledged write", make: stale(staleAcknowledged),
 			reads: linearizableReads},
 		{name: "rolled-back-read", what: "a majority read returns an indeterminate write that is rolled back later",
-			make: rollsBackRead, reads: &spec.Reads{Concern: "majority", Causal: true, Share: 0.7}},
+			make: rollsBackRead, setup: func(asked *spec.Drill) { asked.Run.Load.Operations = 3 * drillOperations },
+			reads: &spec.Reads{Concern: "majority", Causal: true, Share: 0.7}},
 		{name: "drop-shared", what: "an acknowledged update of a document that many writers update is not applied",
 			make: drops("update"), setup: setUpdates, collections: []string{"usertable"}},
 		{name: "twice-shared", what: "the same update is applied twice", make: updatesTwice, setup: setUpdates,
@@ -130,7 +131,7 @@ func isolated(d *drillTrial) func(*exchange) error {
 	}
 }
 
-// rollsBack removes a stored document twenty writes later.
+// rollsBack removes a stored document eight writes later.
 func rollsBack(d *drillTrial) func(*exchange) error {
 	var victim bsoncore.Value
 	var at int
@@ -145,7 +146,7 @@ func rollsBack(d *drillTrial) func(*exchange) error {
 				return err
 			}
 			victim, at = docs[0].Lookup("_id"), d.writes
-		case victim.Data != nil && !d.planted && d.writes >= at+20:
+		case victim.Data != nil && !d.planted && d.writes >= at+8:
 			d.planted = true
 			return x.beside(bson.D{{Key: "delete", Value: x.command.collection()}, {Key: "deletes", Value: bson.A{
 				bson.D{{Key: "q", Value: bson.D{{Key: "_id", Value: rawOf(victim)}}}, {Key: "limit", Value: 1}}}}})

@@ -36,7 +36,7 @@ func setPairs(asked *spec.Drill) {
 	const name = "pairs.yaml"
 	asked.Run.Workload = spec.Workload{Name: name, Seed: asked.Run.Workload.Seed,
 		File: &spec.WorkloadFile{Path: name, Text: transactionFile}}
-	asked.Run.Load.Timeout = spec.Duration(time.Second)
+	asked.Run.Load.Timeout = spec.Duration(2 * time.Second)
 }
 
 // setUpdates makes the load of workload a, whose writers update the same documents.

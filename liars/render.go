@@ -6,13 +6,15 @@ import (
 	"strings"
 )
 
-// tally counts the rows of results by their state.
+// tally counts the rows by their state.
 func tally(all []family, by map[string]result) map[state]int {
 	t := map[state]int{}
 	for _, f := range all {
 		for _, r := range f.rows {
 			if c, ok := by[f.name].rowOf(r.name); ok {
 				t[c.state(r.goal)]++
+			} else if r.goal != unclaimed {
+				t[unknown]++
 			}
 		}
 	}
@@ -21,12 +23,12 @@ func tally(all []family, by map[string]result) map[state]int {
 
 // headline is the first line of the output and of the page.
 func headline(t map[state]int) string {
-	text := fmt.Sprintf("%d of %d goals are met: ", t[met], t[met]+t[missed]+t[open]+t[notRun])
+	text := fmt.Sprintf("%d of %d goals are met: ", t[met], t[met]+t[missed]+t[open]+t[notRun]+t[unknown])
 	var parts []string
 	for _, p := range []struct {
 		state state
 		words string
-	}{{missed, "missed"}, {open, "open (more trials would decide)"}, {notRun, "not run here"}} {
+	}{{missed, "missed"}, {open, "open (more trials would decide)"}, {notRun, "not run here"}, {unknown, "without a stored result"}} {
 		if t[p.state] > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", t[p.state], p.words))
 		}
@@ -44,7 +46,9 @@ func headline(t map[state]int) string {
 // tables renders results as they are printed and as docs/trust.md has them.
 func tables(all []family, by map[string]result) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s\n", headline(tally(all, by)))
+	t := tally(all, by)
+	delete(t, unknown) // only some rows were run
+	fmt.Fprintf(&b, "%s\n", headline(t))
 	for _, f := range all {
 		if r, ok := by[f.name]; ok {
 			f.table(&b, r)

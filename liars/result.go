@@ -44,7 +44,9 @@ func (r result) with(later result) (result, error) {
 	}
 	r.Rows = slices.Clone(r.Rows)
 	for _, c := range later.Rows {
-		c.Made = later.Date + ", commit " + later.Commit
+		if later.Date != r.Date || later.Commit != r.Commit {
+			c.Made = later.Date + ", commit " + later.Commit
+		}
 		if i := slices.IndexFunc(r.Rows, func(old counts) bool { return old.Row == c.Row }); i >= 0 {
 			r.Rows[i] = c
 		} else {
