@@ -25,6 +25,7 @@ func families() []family {
 		agentFamily(),
 		clientFamily(),
 		runFamily(),
+		studyFamily(), compareFamily(), historyFamily(), ciFamily(),
 	}
 }
 

@@ -9,12 +9,12 @@ const KindComparison = "comparison"
 type Verdict string
 
 const (
-	// Better and Worse: the whole interval lies on one side of one, and the change is significant after correction.
+	// Better and Worse: the change is significant after correction.
 	Better Verdict = "better"
 	Worse  Verdict = "worse"
-	// Equivalent: the 90 % interval lies within the margin.
+	// Equivalent: the ratio is within the margin, by two one-sided tests, after correction.
 	Equivalent Verdict = "equivalent"
-	// Inconclusive: neither can be said; more trials would tell.
+	// Inconclusive: neither can be said.
 	Inconclusive Verdict = "inconclusive"
 )
 
@@ -27,7 +27,8 @@ type Comparison struct {
 	Unit          string `json:"unit"`
 	// Higher is true where more is better.
 	Higher bool `json:"higher_is_better"`
-	// N and NBase are the numbers of valid trials; Pairs is the number of blocks with both, 0 if they are not paired.
+	// N and NBase are the numbers of valid trials; Pairs is the number of blocks with both: of a study, or of four trials
+	// that alternate. Without blocks there is no verdict.
 	N     int `json:"n"`
 	NBase int `json:"n_baseline"`
 	Pairs int `json:"pairs"`
@@ -42,9 +43,12 @@ type Comparison struct {
 	Ratio *float64 `json:"ratio" jsonschema:"nullable"`
 	Low   *float64 `json:"ratio_low" jsonschema:"nullable"`
 	High  *float64 `json:"ratio_high" jsonschema:"nullable"`
-	// P is two-sided, of the log-ratio t; Adjusted is P after Holm over the cells of the sweep with the same metric.
+	// P is two-sided, of the log-ratio t; Adjusted is P after Holm over all verdicts of the study or comparison.
 	P        *float64 `json:"p" jsonschema:"nullable"`
 	Adjusted *float64 `json:"p_holm" jsonschema:"nullable"`
+	// Equivalence is the p-value of the test that the ratio is within the margin (two one-sided tests), after Holm over
+	// all verdicts; absent if there is no such test.
+	Equivalence *float64 `json:"p_equivalence_holm,omitempty"`
 	// RankP is that of Mann-Whitney, which assumes nothing about the distribution.
 	RankP *float64 `json:"p_rank" jsonschema:"nullable"`
 	// Difference is value − base, the only figure where a ratio makes no sense (errors of zero).

@@ -37,7 +37,7 @@ type GateMetric struct {
 	Higher bool    `json:"higher_is_better"`
 	Value  float64 `json:"value"`
 	// N is the number of records since the last change of the branch, Mean their mean. Low and High are where one more
-	// record is expected if nothing changed.
+	// record is expected if nothing changed, with 95 % for all metrics together.
 	N    int      `json:"n"`
 	Mean *float64 `json:"mean,omitempty"`
 	Low  *float64 `json:"expected_low,omitempty"`

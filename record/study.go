@@ -46,12 +46,23 @@ type Study struct {
 	Trials []Trial `json:"trials"`
 	// Canary is what the repeated baseline showed.
 	Canary *CanaryResult `json:"canary,omitempty"`
+	// Looks are the states of the study in which it had verdicts, in order of time.
+	Looks []Look `json:"looks,omitempty"`
 	// Comparisons hold each configuration against the baseline, metric by metric.
 	Comparisons []Comparison `json:"comparisons,omitempty"`
 	// Effects are the main effects of the levels, where combinations of several factors were run.
 	Effects []Effect `json:"effects,omitempty"`
 	// Objectives are those of the study, for each configuration.
 	Objectives []ConfigurationObjective `json:"objectives,omitempty"`
+}
+
+// Look is a state of a study in which it had verdicts. A study that is continued after a look has another one.
+type Look struct {
+	// Trials is the number of valid trials.
+	Trials int `json:"trials"`
+	// Level is the level of the tests: the share of 1 − confidence that this look uses. All looks use at most 1 −
+	// confidence together.
+	Level float64 `json:"level"`
 }
 
 // Configuration is one point of a study: the base run with some keys changed.

@@ -201,7 +201,7 @@ func comparisonPoints(list []record.Comparison) []Point {
 		if len(points) > 0 {
 			what = "other comparison"
 		}
-		points = append(points, Point{Note, "", fmt.Sprintf("%s inconclusive; more trials may decide",
+		points = append(points, Point{Note, "", fmt.Sprintf("%s inconclusive; a new study with more trials may decide",
 			figure.Plural(open, what))})
 	}
 	return points

@@ -31,8 +31,10 @@ type Estimate struct {
 	DataSets  []DataSet `json:"data_sets"`
 	// RecordBytes is the size of the records below the directory of the study.
 	RecordBytes int64 `json:"record_bytes"`
-	// Comparisons is the number of configurations that are compared with the baseline.
+	// Comparisons is the number of configurations that are compared with the baseline. Verdicts is the number of their
+	// verdicts, one for each metric, which are corrected together.
 	Comparisons int `json:"comparisons"`
+	Verdicts    int `json:"verdicts"`
 	// Power is what could be found, for several coefficients of variation. It is for comparisons within blocks, and
 	// absent if all are between batches.
 	Power []Power `json:"power,omitempty"`
@@ -77,7 +79,12 @@ func (e *estimator) assume(format string, a ...any) {
 // estimate sets the plan's estimate, and adds notes about trials and data.
 func (p *Plan) estimate(o PlanOptions) {
 	e := &estimator{Estimate: &p.Estimate, plan: p, options: o, said: map[string]bool{}}
+	metrics := len(p.Spec.Metrics)
+	if metrics == 0 {
+		metrics = 1 + 2*len(p.classes) // throughput, and mean and p99 of each class
+	}
 	e.Comparisons = len(p.Configurations) - 1
+	e.Verdicts = e.Comparisons * metrics
 	if p.Spec.Procedures != nil {
 		e.deploy(p.Configurations[0].ID)
 		e.load(p.Configurations[0].ID)
@@ -352,7 +359,7 @@ func (p *Plan) power() []Power {
 	}
 	alpha := 1 - float64(asked.Confidence)
 	one := detectable(alpha, int(asked.Trials))
-	each := detectable(alpha/float64(p.Estimate.Comparisons), int(asked.Trials))
+	each := detectable(alpha/float64(p.Estimate.Verdicts), int(asked.Trials))
 	var out []Power
 	for _, cv := range []float64{0.01, 0.03, 0.05} {
 		out = append(out, Power{CV: cv, Effect: effect(one, cv), Corrected: effect(each, cv)})

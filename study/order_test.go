@@ -225,3 +225,18 @@ func TestBatchedCanaries(t *testing.T) {
 		}
 	}
 }
+
+// Of two configurations each comes first in half of the blocks.
+func TestOrderIsBalanced(t *testing.T) {
+	for seed := range uint64(20) {
+		first := 0
+		for _, order := range balanced(rand.New(rand.NewPCG(seed, 1)), []int{1, 2, 3}, 6) {
+			if slices.Index(order, 1) < slices.Index(order, 2) {
+				first++
+			}
+		}
+		if first != 3 {
+			t.Errorf("seed %d: first in %d of 6 blocks", seed, first)
+		}
+	}
+}

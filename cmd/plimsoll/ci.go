@@ -38,8 +38,9 @@ func newCICommand(env *environment) *cobra.Command {
 
 SPEC is a file of plimsoll run or plimsoll study. With --record, the result is that record, and nothing is run.
 The new record is compared with those of --against since the last change. A metric is worse or better if it
-is outside of the interval in which one more record is expected, and the change is above --margin. Then the
-record is stored under --branch. The first three records have no verdict.
+is outside of the interval in which one more record is expected, and the change is above --margin. It is
+equivalent if a test shows that the change is within the margin. Then the record is stored under --branch.
+The first three records have no verdict.
 
 The store is a directory, s3://BUCKET/PREFIX?endpoint=HOST (credentials: AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY,
 ~/.aws, or the role of the machine) or oci://REGISTRY/REPOSITORY (credentials of docker login).

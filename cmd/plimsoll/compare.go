@@ -87,7 +87,8 @@ metric is better, worse, equivalent or inconclusive.
 A side is the directory of a record, a directory with several records of the same test, a study, or a
 configuration of a study (DIR#CONFIGURATION). Two studies are compared configuration by configuration.
 If workload, data, durability, client or processor of the sides differ, there is no verdict. Use --varied
-for a difference that you want to compare.
+for a difference that you want to compare. There is no verdict either if the runs of the sides did not
+alternate in time: compare the two as levels of a factor (plimsoll study).
 
 If the first side is a probe with a prediction (plimsoll disk --predict), the others are runs of the engine,
 and the errors of the prediction are printed.

@@ -321,7 +321,7 @@ func writePower(w io.Writer, asked spec.Study, e study.Estimate) {
 	}
 	fmt.Fprintf(w, "\npower   %schanges that are found with a probability of 80 %%, with %s of each\n", where, plural(int(asked.Trials), "trial"))
 	t := table{}
-	t.row("variation of trials", "in one comparison", "in each of "+plural(e.Comparisons, "comparison")+" (Holm)")
+	t.row("variation of trials", "in one comparison", "in each of "+plural(e.Verdicts, "verdict")+" (Holm)")
 	for _, p := range e.Power {
 		t.row(formatPercent(p.CV), effectText(p.Effect), effectText(p.Corrected))
 	}

@@ -69,8 +69,8 @@ func TestPublishedNights(t *testing.T) {
 	if diff := cmp.Diff([]int{15, 71}, places(xs, ChangeOptions{Magnitude: 0.05})); diff != "" {
 		t.Errorf("changes above 5 %% (-want +got):\n%s", diff)
 	}
-	// Bonferroni for all tested places drops 142, 148 and 212 of Otava's.
-	if diff := cmp.Diff([]int{15, 61, 71, 95, 117, 131, 192, 260}, places(xs, ChangeOptions{P: 0.001})); diff != "" {
+	// Bonferroni for all tested places drops 142, 148 and 212 of Otava's, the likeness of neighbours 117 and 260.
+	if diff := cmp.Diff([]int{15, 61, 71, 95, 131, 192}, places(xs, ChangeOptions{P: 0.001})); diff != "" {
 		t.Errorf("all changes (-want +got):\n%s", diff)
 	}
 }

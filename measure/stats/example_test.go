@@ -12,12 +12,12 @@ func ExamplePairedRatio() {
 	after := []float64{1065, 1041, 1051, 1079, 1033, 1050}
 	r, ok := stats.PairedRatio(before, after, 0.95)
 	fmt.Printf("%.3f (%.3f to %.3f), p = %.2g, %v\n", r.Ratio, r.Low, r.High, r.P, ok)
-	fmt.Println("within 3 %:", stats.Equivalent(r, 0.03))
-	fmt.Println("within 6 %:", stats.Equivalent(r, 0.06))
+	fmt.Printf("not within 3 %%: p = %.2g\n", stats.EquivalenceP(r, 0.03))
+	fmt.Printf("within 6 %%: p = %.2g\n", stats.EquivalenceP(r, 0.06))
 	// Output:
 	// 1.047 (1.041 to 1.053), p = 6.7e-06, true
-	// within 3 %: false
-	// within 6 %: true
+	// not within 3 %: p = 1
+	// within 6 %: p = 0.0016
 }
 
 func ExamplePower() {

@@ -58,7 +58,7 @@ func FuzzStatistics(f *testing.F) {
 			if r.P < 0 || r.P > 1 {
 				t.Errorf("p is %v", r.P)
 			}
-			Equivalent(r, part)
+			EquivalenceP(r, part)
 		}
 		p, _ := MannWhitney(a, b)
 		number(t, "probability", append(Holm(xs), p, RareBound(len(xs), confidence))...)

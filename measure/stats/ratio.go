@@ -12,14 +12,25 @@ type Ratio struct {
 	Paired   bool
 }
 
-// PairedRatio compares two sides whose values at the same index come from the same block. An effect of a block on both
-// sides, such as a machine that becomes slower over the hours, cancels out:
+// BlockRatio is the ratio of two sides from the logarithms of its estimates d_r in n blocks, each from trials that ran
+// close in time. An effect of a block on both sides, such as a machine that becomes slower over the hours, cancels out:
 //
-//	d_r = ln(value_r / base_r),  ratio = exp(d̄ ± t·s_d/√n) with n−1 degrees of freedom
+//	ratio = exp(d̄ ± t·s_d/√n) with n−1 degrees of freedom
 //
-// ok is false with fewer than two pairs, sides of different length, or a value that is zero, negative or not finite.
-// For a single pair the ratio is still returned. If all pairs have the same ratio, the interval has no width, and P is
-// 1 if that ratio is one, otherwise 0.
+// ok is false with fewer than two blocks, or an estimate that is not finite. For a single block the ratio is still
+// returned. If all blocks have the same ratio, the interval has no width, and P is 1 if that ratio is one, otherwise 0.
+func BlockRatio(d []float64, confidence float64) (Ratio, bool) {
+	if len(d) == 0 || !finite(d) {
+		return Ratio{P: 1, Paired: true}, false
+	}
+	mean, variance := moments(d)
+	n := float64(len(d))
+	r := Ratio{N: len(d), Paired: true, SE: math.Sqrt(variance / n), DF: n - 1}
+	return r.around(mean, confidence)
+}
+
+// PairedRatio is the [BlockRatio] of sides whose values at the same index come from the same block. ok is also false
+// with sides of different length, or a value that is zero, negative or not finite.
 func PairedRatio(base, value []float64, confidence float64) (Ratio, bool) {
 	a, okA := logs(base)
 	b, okB := logs(value)
@@ -30,10 +41,7 @@ func PairedRatio(base, value []float64, confidence float64) (Ratio, bool) {
 	for i := range a {
 		d[i] = b[i] - a[i]
 	}
-	mean, variance := moments(d)
-	n := float64(len(d))
-	r := Ratio{N: len(d), Paired: true, SE: math.Sqrt(variance / n), DF: n - 1}
-	return r.around(mean, confidence)
+	return BlockRatio(d, confidence)
 }
 
 // UnpairedRatio compares two sides without common blocks, by Welch's t on the logarithms:
@@ -104,11 +112,18 @@ func (r Ratio) At(confidence float64) (iv Interval, ok bool) {
 	return iv, true
 }
 
-// Equivalent reports whether the ratio is within the margin, 0.03 for 3 %, by two one-sided tests at 5 %: the 90 %
-// interval must be between 1/(1+margin) and 1+margin. The logarithms of the bounds have the same distance from 0, so it
-// does not matter which side is the base. (Schuirmann, "A comparison of the two one-sided tests procedure and the power
-// approach", 1987.)
-func Equivalent(r Ratio, margin float64) bool {
-	iv, ok := r.At(0.90)
-	return ok && margin > 0 && iv.Low >= 1/(1+margin) && iv.High <= 1+margin
+// EquivalenceP is the p-value of two one-sided tests that the ratio is within the margin, 0.03 for 3 %: between
+// 1/(1+margin) and 1+margin. The logarithms of the bounds have the same distance from 0, so it does not matter which
+// side is the base. It is at most α exactly if the interval of the ratio with a confidence of 1−2α lies within the
+// bounds. It is 1 if the ratio has no interval. (Schuirmann, "A comparison of the two one-sided tests procedure and the
+// power approach", 1987.)
+func EquivalenceP(r Ratio, margin float64) float64 {
+	room := math.Log1p(margin) - math.Abs(math.Log(r.Ratio)) // to the nearer bound
+	switch {
+	case !(r.Ratio > 0) || !(r.DF >= 1) || !(room > 0):
+		return 1 // beyond the bound it is above one half
+	case r.SE == 0:
+		return 0
+	}
+	return TTail(room/r.SE, r.DF) / 2
 }

@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/measure/stats"
 	"github.com/plimsoll-bench/plimsoll/record"
@@ -18,6 +17,8 @@ import (
 type observation struct {
 	value float64
 	block int // trials of the same block ran close in time; 0 is none
+	// weight is that of its logarithm in the log-ratio of its block.
+	weight float64
 }
 
 // cell is one comparison while it is being judged.
@@ -25,122 +26,142 @@ type cell struct {
 	record.Comparison
 	metric Metric
 	ratio  stats.Ratio
-	tested bool // there is a ratio with its interval
-	p      float64
+	tested bool    // there is a ratio with its interval
+	p      float64 // of a difference
+	same   float64 // p-value of the test of equivalence
 	notes  []string
 	silent string // why there is no verdict
-	rankUp bool   // more pairs of trials rise than fall, where only ranks can be compared
+	rising int    // pairs of a trial of each side that rise, minus those that fall
 }
 
 func emptyCell(m Metric, n, nBase int, r rules) *cell {
-	return &cell{metric: m, p: math.NaN(), Comparison: record.Comparison{Metric: m.Name, Unit: m.Unit, Higher: m.Higher,
-		Margin: r.margin, N: n, NBase: nBase}}
+	return &cell{metric: m, p: math.NaN(), same: math.NaN(), Comparison: record.Comparison{Metric: m.Name, Unit: m.Unit,
+		Higher: m.Higher, Margin: r.margin, N: n, NBase: nBase}}
 }
 
-// newCell compares the trials of a configuration with those of the baseline in one metric. Blocks count only if
-// paired is true. The verdict comes with [decide], when all cells of the metric are known.
-func newCell(m Metric, base, value []observation, paired bool, r rules) *cell {
+// newCell compares the trials of a configuration with those of the baseline in one metric, within the blocks that have
+// each trials of both. silent is why there is no verdict whatever the values are, "" if there may be one. The verdict
+// comes with [decide], when all cells of the family are known.
+func newCell(m Metric, base, value []observation, silent string, r rules) *cell {
 	c := emptyCell(m, len(value), len(base), r)
-	xs, ys := valuesOf(base), valuesOf(value)
-	c.Base, c.BaseLow, c.BaseHigh = typical(m, xs, r)
-	c.Value, c.ValueLow, c.ValueHigh = typical(m, ys, r)
-	few := len(xs) < 2 || len(ys) < 2
-	if p, ok := stats.MannWhitney(xs, ys); ok && !few {
-		c.RankP = record.Finite(p)
-	}
+	c.Base, c.BaseLow, c.BaseHigh = typical(m, valuesOf(base), r)
+	c.Value, c.ValueLow, c.ValueHigh = typical(m, valuesOf(value), r)
 	switch {
-	case len(xs) == 0 && len(ys) == 0:
+	case len(base) == 0 && len(value) == 0:
 		c.silent = "no valid trial has it"
 		return c
-	case len(xs) == 0:
+	case len(base) == 0:
 		c.silent = "no valid trial of the baseline has it"
 		return c
-	case len(ys) == 0:
+	case len(value) == 0:
 		c.silent = "no valid trial of the configuration has it"
 		return c
-	case few:
+	case len(base) < 2 || len(value) < 2:
 		c.silent = "one trial on a side does not show how much trials differ"
-	}
-	switch {
-	case positive(xs) && positive(ys) && few:
-		c.Ratio = record.Finite(*c.Value / *c.Base)
-	case positive(xs) && positive(ys):
-		c.compareRatio(base, value, paired, r)
 	default:
-		c.compareZeros(xs, ys)
+		c.silent = silent
+	}
+	if positive(valuesOf(base)) && positive(valuesOf(value)) {
+		c.compareRatio(base, value, r)
+	} else {
+		c.compareZeros(base, value)
 	}
 	return c
 }
 
-// compareZeros compares values of which some are zero, so that there is no ratio.
-func (c *cell) compareZeros(xs, ys []float64) {
-	c.Difference = record.Finite(*c.Value - *c.Base)
-	switch {
-	case c.silent != "":
-	case !slices.ContainsFunc(slices.Concat(xs, ys), func(x float64) bool { return x != 0 }):
-		c.Verdict = record.Equivalent
-		c.notes = append(c.notes, "zero in every trial of both")
-	default:
-		c.notes = append(c.notes, "some values are zero, so there is no ratio. The rank test decides")
-		rising := 0 // pairs of a trial of each side that rise, minus those that fall
-		for _, x := range xs {
-			for _, y := range ys {
-				rising += cmp.Compare(y, x)
+// count sets the number of blocks and, where they are enough for a test, the rank test of the trials in them.
+func (c *cell) count(blocks [][]observation) {
+	c.Pairs = len(blocks)
+	var xs, ys []float64
+	for _, block := range blocks {
+		for _, o := range block {
+			if o.weight < 0 {
+				xs = append(xs, o.value)
+			} else {
+				ys = append(ys, o.value)
 			}
 		}
-		c.rankUp = rising > 0
-		if c.RankP != nil {
-			c.p = *c.RankP
+	}
+	if left := max(c.N-len(ys), c.NBase-len(xs)); left > 0 && c.Pairs > 0 {
+		c.notes = append(c.notes, plural(left, "trial")+" without counterpart in the block ignored")
+	}
+	if c.silent != "" {
+		return
+	}
+	if c.Pairs < trialsForVerdict {
+		c.silent = fewBlocks
+	}
+	if p, ok := stats.MannWhitney(xs, ys); ok && c.Pairs > 1 {
+		c.RankP = record.Finite(p)
+	}
+	for _, x := range xs {
+		for _, y := range ys {
+			c.rising += cmp.Compare(y, x)
 		}
 	}
 }
 
-// compareRatio estimates the ratio within blocks, or from both groups.
-func (c *cell) compareRatio(base, value []observation, paired bool, r rules) {
-	var xs, ys []float64
-	if paired {
-		xs, ys = pairs(base, value)
+// compareZeros compares values of which some are zero, so that there is no ratio.
+func (c *cell) compareZeros(base, value []observation) {
+	c.count(together(base, value))
+	c.Difference = record.Finite(*c.Value - *c.Base)
+	switch {
+	case c.silent != "":
+	case !slices.ContainsFunc(slices.Concat(base, value), func(o observation) bool { return o.value != 0 }):
+		c.Verdict = record.Equivalent
+		c.notes = append(c.notes, "zero in every trial of both")
+	default:
+		c.notes = append(c.notes, "some values are zero, so there is no ratio. The rank test decides")
+		if c.RankP == nil {
+			c.silent = "these trials give no test"
+			return
+		}
+		c.p = *c.RankP
 	}
-	if len(xs) >= 2 {
-		c.Pairs = len(xs)
-		if left := max(len(base), len(value)) - c.Pairs; left > 0 {
-			c.notes = append(c.notes, figure.Plural(left, "trial")+" without counterpart in the block ignored")
-		}
-		c.take(stats.PairedRatio(xs, ys, r.confidence))
-	} else {
-		if paired {
-			c.notes = append(c.notes, "fewer than two blocks have trials of both, so they are compared as groups")
-		}
-		c.take(stats.UnpairedRatio(valuesOf(base), valuesOf(value), r.confidence))
+}
+
+// compareRatio estimates the ratio within blocks.
+func (c *cell) compareRatio(base, value []observation, r rules) {
+	blocks := together(base, value)
+	c.count(blocks)
+	if c.Pairs > 1 {
+		c.take(logRatios(blocks), r)
 	}
 	if !c.tested {
 		c.Ratio = record.Finite(*c.Value / *c.Base)
 	}
 }
 
-// take sets the ratio, if there is one.
-func (c *cell) take(ratio stats.Ratio, ok bool) {
-	if c.ratio, c.tested = ratio, ok; !ok {
+// take sets the ratio of blocks, if there is one.
+func (c *cell) take(logs []float64, r rules) {
+	if c.ratio, c.tested = stats.BlockRatio(logs, r.confidence); !c.tested {
 		c.silent = "these trials give no interval of the ratio"
 		return
 	}
-	c.p = ratio.P
-	c.Ratio, c.P = record.Finite(ratio.Ratio), record.Finite(ratio.P)
-	c.Low, c.High = record.Finite(ratio.Low), record.Finite(ratio.High)
+	c.Ratio, c.Low, c.High = record.Finite(c.ratio.Ratio), record.Finite(c.ratio.Low), record.Finite(c.ratio.High)
+	c.p, c.same = c.ratio.P, stats.EquivalenceP(c.ratio, r.margin)
+	c.P = record.Finite(c.p)
 }
 
-// decide gives the cells of a sweep with the same metric their verdicts.
+// decide gives the cells of a family their verdicts: all those that are shown together, because any of them may be the
+// one that is believed, or the one that decides the exit code.
 func decide(cells []*cell, r rules) {
-	var ps []float64
 	var tested []*cell
+	var differences, equivalences []float64
 	for _, c := range cells {
 		if !math.IsNaN(c.p) && c.silent == "" {
-			ps, tested = append(ps, c.p), append(tested, c)
+			tested = append(tested, c)
+			differences, equivalences = append(differences, c.p), append(equivalences, c.same)
 		}
 	}
-	for i, adjusted := range stats.Holm(ps) {
-		tested[i].Adjusted = record.Finite(adjusted)
+	different, same := stats.Holm(differences), stats.Holm(equivalences)
+	for i, c := range tested {
+		c.Adjusted = record.Finite(different[i])
+		if c.tested {
+			c.Equivalence = record.Finite(same[i])
+		}
 	}
+	r.tests = len(tested)
 	for _, c := range cells {
 		c.decide(r)
 		c.Note = strings.Join(c.notes, "; ")
@@ -148,24 +169,17 @@ func decide(cells []*cell, r rules) {
 }
 
 func (c *cell) decide(r rules) {
-	significant := c.Adjusted != nil && *c.Adjusted < r.alpha()
-	up := c.rankUp // the configuration has the greater values
+	significant := c.Adjusted != nil && *c.Adjusted < r.level
+	up := c.rising > 0 // the configuration has the greater values
 	if c.tested {
 		up = c.ratio.Ratio > 1
-	}
-	repetitions, unit, changes := min(c.N, c.NBase), "trials on each side", "logarithms"
-	if c.Pairs > 0 {
-		repetitions, unit, changes = c.Pairs, "blocks with trials of both", "changes within blocks"
 	}
 	switch {
 	case c.silent != "":
 		c.Verdict = record.Inconclusive
 		c.notes = append(c.notes, c.silent)
 	case c.Verdict != "":
-	case c.tested && repetitions < trialsForVerdict:
-		c.Verdict = record.Inconclusive
-		c.notes = append(c.notes, fmt.Sprintf("a verdict needs at least %d %s", trialsForVerdict, unit))
-	case c.tested && stats.Equivalent(c.ratio, r.margin):
+	case c.Equivalence != nil && *c.Equivalence <= r.level:
 		c.Verdict = record.Equivalent
 		if significant {
 			c.notes = append(c.notes, "a significant change, but smaller than the margin")
@@ -178,61 +192,58 @@ func (c *cell) decide(r rules) {
 		c.Verdict = record.Inconclusive
 		c.askForMore(r)
 	}
-	claimed := c.Verdict == record.Better || c.Verdict == record.Worse
-	if c.tested && c.Pairs == 0 && claimed && c.RankP != nil && *c.RankP > 2*r.alpha() {
-		c.notes = append(c.notes, "the rank test does not confirm it. See the single trials")
-	}
 	if c.tested && c.Value != nil && c.Base != nil && (*c.Value-*c.Base)*(c.ratio.Ratio-1) < 0 {
 		c.notes = append(c.notes, "the two values differ in the opposite direction, because each is that of all trials of its "+
-			"side, but the change is the mean of the "+changes)
+			"side, but the change is the mean of the changes within blocks")
 	}
 }
 
-// trialsForVerdict is the smallest number of pairs, or of trials on each side, for a verdict. The spread of two is
-// unreliable, and one disturbed trial of two is not recognised.
+// trialsForVerdict is the smallest number of blocks for a verdict. The spread of two is unreliable, and one disturbed
+// trial of two is not recognised.
 const trialsForVerdict = 3
+
+var fewBlocks = fmt.Sprintf("a verdict needs at least %d blocks with trials of both", trialsForVerdict)
 
 // maxAdvised is the greatest number of trials to advise.
 const maxAdvised = 1000
 
 // askForMore notes how many trials would find a change as large as the margin with a probability of 80 %, if trials
-// differ as much as these.
+// differ as much as these. They are those of another study: adding trials until there is a verdict finds differences
+// where there are none.
 func (c *cell) askForMore(r rules) {
 	n, ok := needed(c.ratio, r)
 	margin := percent(r.margin)
+	if c.ratio.N > 0 {
+		n *= max(1, c.N/c.ratio.N) // of a block
+	}
 	switch {
 	case !c.tested || !ok:
-	case min(c.N, c.NBase) < 3:
-		c.notes = append(c.notes, "more trials are needed; from so few, how many is not known")
 	case n <= max(c.N, c.NBase):
-		c.notes = append(c.notes, "borderline; a few more trials would decide")
+		c.notes = append(c.notes, "borderline. Repeat it with more trials, from the beginning")
 	case n > maxAdvised:
 		c.notes = append(c.notes, "trials differ too much to find a change of "+margin+" by more trials")
 	default:
-		c.notes = append(c.notes, fmt.Sprintf("about %d trials of each would find a change of %s", n, margin))
+		c.notes = append(c.notes, fmt.Sprintf("a new study with about %d trials of each would find a change of %s", n, margin))
 	}
 }
 
 // percent formats a chosen share: "3 %".
 func percent(share float64) string { return strconv.FormatFloat(share*100, 'g', 3, 64) + " %" }
 
-// needed is the number of trials of each configuration that find a change as large as the margin with a probability
-// of 80 %. The standard deviation of one log-ratio is that of the estimate times the root of what it was made of.
+// needed is the number of blocks that find a change as large as the margin with a probability of 80 %, as one of as
+// many tests (the strictest step of Holm). The standard deviation of one log-ratio is that of the estimate times the
+// root of its number of blocks.
 //
 //	n = ((z(1−α/2) + z(0.8)) · s / ln(1+margin))²
 //
 // (the usual formula of sample sizes with normal quantiles; the t distribution asks for one or two more, added here).
 func needed(ratio stats.Ratio, r rules) (int, bool) {
 	const power = 0.8416 // z(0.8)
-	n := float64(ratio.N)
-	if !ratio.Paired {
-		n /= 2 // both sides
-	}
-	s := ratio.SE * math.Sqrt(n)
+	s := ratio.SE * math.Sqrt(float64(ratio.N))
 	if !(s > 0) || math.IsInf(s, 0) {
 		return 0, false
 	}
-	z := stats.TQuantile(1-r.alpha()/2, 1e9)
+	z := stats.TQuantile(1-r.alpha()/float64(max(1, r.tests))/2, 1e9)
 	x := math.Pow((z+power)*s/math.Log1p(r.margin), 2) + 2
 	return int(math.Ceil(min(x, 1e9))), true
 }
@@ -257,21 +268,40 @@ func typical(m Metric, xs []float64, r rules) (value, low, high *float64) {
 	return record.Finite(middle), record.Finite(iv.Low), record.Finite(iv.High)
 }
 
-// pairs returns the values of the blocks that have both, in the order of the baseline.
-func pairs(base, value []observation) (xs, ys []float64) {
-	other := map[int]float64{}
-	for _, o := range value {
-		if o.block != 0 {
-			other[o.block] = o.value
+// together returns the complete blocks: the weights of each side sum to 1.
+func together(base, value []observation) (blocks [][]observation) {
+	of := map[int][]observation{}
+	var order []int
+	for _, o := range slices.Concat(base, value) {
+		if o.block == 0 {
+			continue
+		}
+		if of[o.block] == nil {
+			order = append(order, o.block)
+		}
+		of[o.block] = append(of[o.block], o)
+	}
+	for _, b := range order {
+		sum, size := 0.0, 0.0
+		for _, o := range of[b] {
+			sum, size = sum+o.weight, size+math.Abs(o.weight)
+		}
+		if sum == 0 && size == 2 {
+			blocks = append(blocks, of[b])
 		}
 	}
-	for _, o := range base {
-		if y, ok := other[o.block]; ok && o.block != 0 {
-			xs, ys = append(xs, o.value), append(ys, y)
-			delete(other, o.block)
+	return blocks
+}
+
+// logRatios returns the logarithm of the ratio in each block.
+func logRatios(blocks [][]observation) []float64 {
+	logs := make([]float64, len(blocks))
+	for i, block := range blocks {
+		for _, o := range block {
+			logs[i] += o.weight * math.Log(o.value)
 		}
 	}
-	return xs, ys
+	return logs
 }
 
 func valuesOf(list []observation) []float64 {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/internal/nearest"
 	"github.com/plimsoll-bench/plimsoll/measure"
+	"github.com/plimsoll-bench/plimsoll/measure/stats"
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
@@ -23,6 +24,8 @@ type Side struct {
 	Varied []string
 	// Study is the directory of its study. Configurations of the same Batch ran in the same blocks.
 	Study, Batch string
+	// Level is that of the last look at the study, 0 if it has no verdicts yet.
+	Level float64
 }
 
 // pairedWith reports whether the trials of two sides ran in the same blocks.
@@ -237,43 +240,94 @@ func same(a, b Facts) bool {
 	return true
 }
 
-// compare compares all points, with one family of cells per metric.
+// compare compares all points. All verdicts are one family.
 func (c *comparing) compare(points [][]*Side) {
-	families := make([][]*cell, len(c.metrics))
 	var all []*cell
 	for _, p := range points {
-		base := p[0].counted()
 		for _, s := range p[1:] {
-			paired := s.pairedWith(p[0])
-			trials := s.counted()
-			for i, m := range c.metrics {
-				one := newCell(m, trialValues(base, m.Name), trialValues(trials, m.Name), paired, c.rules)
+			base, value, silent := p[0].blocks(s)
+			if c.refused {
+				silent = "the sides differ in what must be equal, see the differences"
+			}
+			if s.pairedWith(p[0]) {
+				c.rules.level = min(c.rules.level, s.Level)
+			}
+			for _, m := range c.metrics {
+				one := newCell(m, observed(base, m.Name), observed(value, m.Name), silent, c.rules)
 				one.Configuration, one.Baseline = s.Name, p[0].Name
-				if one.N+one.NBase == 0 {
-					continue
+				one.withoutAnswer(unansweredTrials(base, m.Name), unansweredTrials(value, m.Name))
+				if one.N+one.NBase > 0 {
+					all = append(all, one)
 				}
-				one.withoutAnswer(unansweredTrials(base, m.Name), unansweredTrials(trials, m.Name))
-				if c.refused {
-					one.silent = "the sides differ in what must be equal, see the differences"
-				}
-				families[i] = append(families[i], one)
-				all = append(all, one)
 			}
 		}
 	}
-	for _, family := range families {
-		decide(family, c.rules)
-	}
+	decide(all, c.rules)
 	for _, one := range all {
 		c.report.Comparisons = append(c.report.Comparisons, one.Comparison)
 	}
 }
 
-func trialValues(trials []Trial, metric string) []observation {
+// placed is a trial with its block and its weight in that.
+type placed struct {
+	Trial
+	block  int
+	weight float64
+}
+
+// blocks divides the trials of two sides into blocks: those of their study, or those in which they alternate. silent is
+// why there can be no verdict.
+func (s *Side) blocks(other *Side) (base, value []placed, silent string) {
+	paired := other.pairedWith(s)
+	var all []placed
+	for _, t := range s.counted() {
+		all = append(all, placed{t, t.Block, -1})
+	}
+	first := len(all)
+	for _, t := range other.counted() {
+		all = append(all, placed{t, t.Block, 1})
+	}
+	switch {
+	case paired && other.Level == 0:
+		silent = "preliminary: trials are missing. There is no verdict before the planned number of trials"
+	case !paired:
+		if alternate(all, first) < trialsForVerdict {
+			silent = notInterleaved
+		}
+	}
+	return all[:first], all[first:], silent
+}
+
+// notInterleaved is why sides that did not alternate have no verdict.
+var notInterleaved = fmt.Sprintf("no verdict: not interleaved. A verdict needs %d blocks of four trials that alternate, such as "+
+	"A B B A; plimsoll study makes them", trialsForVerdict)
+
+// alternate sets the blocks in which trials alternate in time between those before and those from the index first on,
+// and returns their number.
+func alternate(all []placed, first int) (blocks int) {
+	order := make([]int, len(all))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return all[a].Started.Compare(all[b].Started) })
+	second := make([]bool, len(all))
+	for k, i := range order {
+		second[k] = i >= first
+	}
+	block, weights := stats.Alternations(second)
+	for k, i := range order {
+		all[i].block, all[i].weight = block[k], weights[k]
+		blocks = max(blocks, block[k])
+	}
+	return blocks
+}
+
+// observed returns the values of trials in a metric.
+func observed(trials []placed, metric string) []observation {
 	list := make([]observation, 0, len(trials))
 	for _, t := range trials {
 		if x, ok := t.Values[metric]; ok {
-			list = append(list, observation{x, t.Block})
+			list = append(list, observation{x, t.block, t.weight})
 		}
 	}
 	return list

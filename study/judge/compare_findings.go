@@ -5,7 +5,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/plimsoll-bench/plimsoll/measure"
 )
@@ -155,28 +154,18 @@ func (c *comparing) checkFew(sides []Side) []measure.Finding {
 		name, trialsForMedian)
 }
 
-// checkInterleaved finds sides that ran one after the other, so that a drift of the machine looks like a difference.
+// checkInterleaved finds sides that did not alternate, so that a change of the machine looks like a difference.
 func checkInterleaved(points [][]*Side) []measure.Finding {
 	for _, p := range points {
 		for _, s := range p[1:] {
-			if s.pairedWith(p[0]) || !apart(p[0].counted(), s.counted()) {
-				continue
+			if base, value, silent := p[0].blocks(s); silent == notInterleaved && len(base) > 1 && len(value) > 1 {
+				return finding("not-interleaved", measure.Warning, "the trials of %s and %s do not alternate, so a change of the machine "+
+					"in between looks like a difference, and no interval covers it. There is no verdict. Compare the two as levels of a "+
+					"factor: plimsoll study", p[0].Name, s.Name)
 			}
-			return finding("not-interleaved", measure.Warning, "%s and %s were measured one after the other, so a change of the "+
-				"machine in between looks like a difference, and the intervals do not cover it. Use a study, which alternates",
-				p[0].Name, s.Name)
 		}
 	}
 	return nil
-}
-
-func apart(a, b []Trial) bool {
-	if len(a) == 0 || len(b) == 0 || len(a)+len(b) < 3 {
-		return false
-	}
-	first := func(list []Trial) time.Time { return list[0].Started }
-	last := func(list []Trial) time.Time { return list[len(list)-1].Started }
-	return last(a).Before(first(b)) || last(b).Before(first(a))
 }
 
 func checkSame(points [][]*Side) []measure.Finding {

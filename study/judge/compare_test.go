@@ -135,7 +135,7 @@ func TestCompareDirectories(t *testing.T) {
 	other := keepAll(t, filepath.Join(top, "new"), 30*time.Minute, 1.2, 1.21, 1.19, 1.205, 1.195, 1.2)
 	r := compareDirs(t, CompareOptions{Tool: record.Tool{Name: "plimsoll"}}, old, other)
 	c := cellOf(r, other, "throughput")
-	if c == nil || c.Verdict != record.Better || math.Abs(*c.Ratio-1.2) > 0.01 || c.N != 6 || c.Pairs != 0 ||
+	if c == nil || c.Verdict != record.Better || math.Abs(*c.Ratio-1.2) > 0.01 || c.N != 6 || c.Pairs != 3 ||
 		c.Baseline != old {
 		t.Errorf("%+v", c)
 	}
@@ -155,6 +155,12 @@ func TestCompareTellsOfSidesThatRanApart(t *testing.T) {
 	r := compareDirs(t, CompareOptions{}, old, other)
 	if !hasFinding(r.Validity, "not-interleaved", measure.Warning) || !hasFinding(r.Validity, "few-trials", measure.Note) {
 		t.Errorf("%+v", r.Validity)
+	}
+	for _, c := range r.Comparisons {
+		if c.Verdict != record.Inconclusive || !strings.Contains(c.Note, "not interleaved") || c.P != nil || c.Low != nil ||
+			c.Ratio == nil && c.Difference == nil {
+			t.Errorf("only figures may be shown: %+v", c)
+		}
 	}
 }
 
@@ -321,10 +327,15 @@ func keepStudy(t *testing.T, dir string, s *record.Study) string {
 func TestCompareStudiesMatchesConfigurations(t *testing.T) {
 	top := t.TempDir()
 	a := keepStudy(t, filepath.Join(top, "a"), made(1, 8, 0.01, 1, 1.2, 0.8))
-	b := keepStudy(t, filepath.Join(top, "b"), made(2, 8, 0.01, 1, 1.5))
+	second := made(2, 8, 0.01, 1, 1.5)
+	for i := range second.Trials {
+		later := second.Trials[i].Started.Add(24 * time.Hour)
+		second.Trials[i].Started = &later
+	}
+	b := keepStudy(t, filepath.Join(top, "b"), second)
 	r := compareDirs(t, CompareOptions{}, a, b)
-	if c := cellOf(r, b+"#level=1", "throughput"); c == nil || c.Baseline != a+"#level=1" || c.Verdict != record.Better ||
-		math.Abs(*c.Ratio-1.25) > 0.02 || c.Pairs != 0 {
+	if c := cellOf(r, b+"#level=1", "throughput"); c == nil || c.Baseline != a+"#level=1" || c.Verdict != record.Inconclusive ||
+		math.Abs(*c.Ratio-1.25) > 0.02 || c.Pairs != 0 || !strings.Contains(c.Note, "not interleaved") {
 		t.Errorf("%+v", c)
 	}
 	if c := cellOf(r, b+"#baseline", "throughput"); c == nil || c.Verdict == record.Better || c.Verdict == record.Worse {

@@ -56,28 +56,6 @@ func TestCanariesShowDriftOnly(t *testing.T) {
 	}
 }
 
-// Three trials a side are enough for the t test where they hardly differ; ranks may say something else.
-func TestRankTestMayDisagree(t *testing.T) {
-	list := func(xs ...float64) (all []observation) {
-		for _, x := range xs {
-			all = append(all, observation{value: x})
-		}
-		return all
-	}
-	r := newRules(0.03, 0.95)
-	few := newCell(parseMetric("throughput"), list(1000, 1001, 1002), list(1100, 1101, 1102), false, r)
-	decide([]*cell{few}, r)
-	if few.Verdict != record.Better || strings.Contains(few.Note, "rank") || *few.RankP > 0.101 {
-		t.Errorf("%+v", few.Comparison)
-	}
-	split := newCell(parseMetric("throughput"), list(1000, 1001, 1002, 1003, 1004, 1005, 1006),
-		list(997, 998, 999, 1400, 1401, 1402, 1403), false, r)
-	decide([]*cell{split}, r)
-	if split.Verdict != record.Better || !strings.Contains(split.Note, "the rank test does not confirm it") {
-		t.Errorf("%+v", split.Comparison)
-	}
-}
-
 // A canary that collapses drifts by less than all of it, however fast it falls.
 func TestDriftNeverExceedsAll(t *testing.T) {
 	s := made(23, 8, 0.001, 1)

@@ -18,7 +18,7 @@ import (
 // log-ratios of all pairs of configurations that differ in nothing but this level, in a fraction as the coefficient of
 // an additive model of the logarithms. The t test over blocks then gives the confidence. (Box, Hunter and Hunter,
 // "Statistics for Experimenters", 2005, chapters 5 and 6.)
-func (j *judgement) effects() []record.Effect {
+func (j *judgement) effects() []effect {
 	asked := &j.study.Specification
 	if asked.Combine != spec.CombineGrid && asked.Combine != spec.CombineFraction {
 		return nil
@@ -33,7 +33,7 @@ func (j *judgement) effects() []record.Effect {
 			pairs[[2]string{f.name, level}] = j.twins(f.name, f.levels[0], level)
 		}
 	}
-	var all []record.Effect
+	var all []effect
 	for _, m := range j.metrics {
 		if m.Unit == measure.UnitShare {
 			continue // mostly zero, so there are no ratios
@@ -43,29 +43,47 @@ func (j *judgement) effects() []record.Effect {
 		if asked.Combine == spec.CombineFraction {
 			model = j.additive(factors, blocks)
 		}
-		var family []*cell
-		var some []record.Effect
 		for _, f := range factors {
 			for _, level := range f.levels[1:] {
-				e := record.Effect{Factor: f.name, Level: level, Reference: f.levels[0], Method: record.EffectMatched}
+				e := effect{Effect: record.Effect{Factor: f.name, Level: level, Reference: f.levels[0],
+					Method: record.EffectMatched}}
 				at := [2]string{f.name, level}
 				if asked.Combine == spec.CombineGrid {
-					family = append(family, matched(&e, m, pairs[at], blocks, j.rules))
+					e.cell = j.matched(&e.Effect, m, pairs[at], blocks)
 				} else {
 					e.Method = record.EffectAdditive
-					family = append(family, newEffect(m, model.of(at), j.rules))
+					e.cell = j.newEffect(m, model.of(at), "no block has trials that distinguish this level from the others")
 				}
-				some = append(some, e)
+				all = append(all, e)
 			}
 		}
-		decide(family, j.rules)
-		for i, c := range family {
-			some[i].Comparison = c.Comparison
-			some[i].Configuration, some[i].Baseline = some[i].Factor+"="+some[i].Level, some[i].Factor+"="+some[i].Reference
-		}
-		all = append(all, some...)
 	}
 	return all
+}
+
+// effect is a main effect while it is being judged.
+type effect struct {
+	record.Effect
+	cell *cell
+}
+
+func cellsOf(effects []effect) []*cell {
+	var cells []*cell
+	for _, e := range effects {
+		cells = append(cells, e.cell)
+	}
+	return cells
+}
+
+// conclude returns the effects with the verdicts of their cells.
+func conclude(effects []effect) []record.Effect {
+	var list []record.Effect
+	for _, e := range effects {
+		e.Comparison = e.cell.Comparison
+		e.Configuration, e.Baseline = e.Factor+"="+e.Level, e.Factor+"="+e.Reference
+		list = append(list, e.Effect)
+	}
+	return list
 }
 
 // factorLevels is a factor with the names of its levels, the baseline's first.
@@ -112,7 +130,7 @@ func (j *judgement) levelsOf() []factorLevels {
 func (j *judgement) logsByBlock(metric string) map[int]map[string]float64 {
 	blocks := map[int]map[string]float64{}
 	for id, trials := range j.counted {
-		for _, o := range observations(trials, metric) {
+		for _, o := range observations(trials, metric, 1) {
 			if o.block == 0 || !positive([]float64{o.value}) {
 				continue
 			}
@@ -155,8 +173,9 @@ func (j *judgement) twins(factor, reference, level string) []twin {
 }
 
 // matched returns the effect of a level over the pairs of configurations that differ in nothing else. A pair counts in
-// all blocks that have both. If no block has both (other batches), each pair is one observation from all its trials.
-func matched(e *record.Effect, m Metric, list []twin, blocks map[int]map[string]float64, r rules) *cell {
+// all blocks that have both. If no block has both (other batches), each pair shows its change from all its trials, and
+// there is no verdict.
+func (j *judgement) matched(e *record.Effect, m Metric, list []twin, blocks map[int]map[string]float64) *cell {
 	byPair := make([][]float64, len(list))
 	var changes []float64
 	for _, b := range slices.Sorted(maps.Keys(blocks)) {
@@ -172,21 +191,13 @@ func matched(e *record.Effect, m Metric, list []twin, blocks map[int]map[string]
 			changes = append(changes, stats.Mean(within))
 		}
 	}
-	apart := len(changes) == 0
-	if apart {
-		byPair = pairsApart(list, blocks)
-		for _, d := range byPair {
-			if len(d) > 0 {
-				changes = append(changes, d[0])
-			}
-		}
+	if len(changes) > 0 {
+		addRange(e, byPair)
+		return j.newEffect(m, changes, "")
 	}
-	addRange(e, byPair)
-	c := newEffect(m, changes, r)
-	if apart && len(changes) > 0 {
-		c.notes = append(c.notes, "no block has both levels, so each pair of configurations counts once: "+otherBatch)
-	}
-	return c
+	addRange(e, pairsApart(list, blocks))
+	return j.newEffect(m, nil, "no verdict: no block has both levels, so a drift between batches looks like the effect. order: "+
+		"blocks alternates")
 }
 
 // addRange sets the range of the changes of the pairs.
@@ -224,21 +235,20 @@ func pairsApart(list []twin, blocks map[int]map[string]float64) [][]float64 {
 	return changes
 }
 
-// newEffect judges the log-ratios of blocks.
-func newEffect(m Metric, changes []float64, r rules) *cell {
-	c := emptyCell(m, len(changes), len(changes), r)
-	base, value := make([]float64, len(changes)), make([]float64, len(changes))
-	for i, x := range changes {
-		base[i], value[i] = 1, math.Exp(x)
-	}
-	switch len(changes) {
-	case 0:
-		c.silent = "no block has trials that distinguish this level from the others"
-	case 1:
-		c.Ratio, c.silent = record.Finite(value[0]), "one block does not show how much blocks differ"
+// newEffect judges the log-ratios of blocks. none is why there are none.
+func (j *judgement) newEffect(m Metric, changes []float64, none string) *cell {
+	c := emptyCell(m, len(changes), len(changes), j.rules)
+	c.silent = j.silent
+	switch n := len(changes); {
+	case n == 0:
+		c.silent = none
+	case n == 1:
+		c.Ratio, c.silent = record.Finite(math.Exp(changes[0])), "one block does not show how much blocks differ"
 	default:
-		c.Comparison.Pairs = len(changes)
-		c.take(stats.PairedRatio(base, value, r.confidence))
+		if c.Comparison.Pairs = n; n < trialsForVerdict && c.silent == "" {
+			c.silent = fewBlocks
+		}
+		c.take(changes, j.rules)
 	}
 	return c
 }

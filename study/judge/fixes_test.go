@@ -5,13 +5,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-// Two pairs, or two trials on a side, claim nothing, however little they differ; three may.
+// Two pairs claim nothing, however little they differ; three may. Trials without blocks never do.
 func TestVerdictsNeedThreePairs(t *testing.T) {
 	for blocks, want := range map[int]record.Verdict{2: record.Inconclusive, 3: record.Better} {
 		s := made(30, blocks, 1e-5, 1, 1.5)
@@ -25,7 +26,7 @@ func TestVerdictsNeedThreePairs(t *testing.T) {
 		}
 		Study(s)
 		c = verdict(s, "level=1", "throughput")
-		if c.Verdict != want || c.Pairs != 0 || (blocks == 2) != strings.Contains(c.Note, "needs at least 3 trials on each side") {
+		if c.Verdict != record.Inconclusive || c.Pairs != 0 || !strings.Contains(c.Note, "needs at least 3 blocks") {
 			t.Errorf("%d trials a side: %+v", blocks, c)
 		}
 	}
@@ -39,12 +40,18 @@ func TestBatchesArePairedWithin(t *testing.T) {
 	for i := range s.Configurations {
 		s.Configurations[i].Levels["engine"] = string("aabb"[i])
 	}
+	for i := range s.Trials { // the second batch ran a day later
+		if later := s.Trials[i].Started.Add(24 * time.Hour); i%4 > 1 {
+			s.Trials[i].Started = &later
+		}
+	}
 	Study(s)
 	within, between := verdict(s, "level=1", "throughput"), verdict(s, "level=2", "throughput")
 	if within.Pairs != 6 || strings.Contains(within.Note, "batch") {
 		t.Errorf("within a batch: %+v", within)
 	}
-	if between.Pairs != 0 || !strings.Contains(between.Note, "another batch") {
+	if between.Pairs != 0 || !strings.Contains(between.Note, "another batch") || between.Verdict != record.Inconclusive ||
+		between.Low != nil || between.P != nil {
 		t.Errorf("between batches: %+v", between)
 	}
 	dir := t.TempDir()

@@ -15,16 +15,14 @@ import (
 // minBefore is the smallest number of records with which a new one is compared.
 const minBefore = 3
 
-// Gate compares one record of a history with the others, since the last change. A metric is worse or better
-// if it is outside of the prediction interval of one more record and the difference is above the margin. The interval
-// is
+// Gate compares one record of a history with the others, since the last change. All metrics of all configurations are
+// one family: the probabilities of both tests are corrected after Holm, at 5 % each ([stats.Next]).
 //
-//	x̄ ± t(n−1)·s·sqrt(1 + 1/n)
-//
-// of logarithms (Hahn and Meeker, Statistical Intervals, 1991, 4.7), at 5 % for all metrics of a configuration together
-// (Bonferroni).
+//   - equivalent: the level of the new record is within the margin of the earlier ones, by two one-sided tests.
+//   - worse or better: the record is not what one more is expected to be, and the difference is above the margin.
 func Gate(h *record.HistoryReport, name string, margin float64) *record.Gate {
 	r := newRules(margin, 0)
+	var tests []*expected
 	g := &record.Gate{SchemaVersion: record.SchemaVersion, Kind: record.KindGate, Tool: h.Tool, Record: name,
 		Verdict: record.Inconclusive, Metrics: []record.GateMetric{}, Validity: []measure.Finding{}}
 	for i := range h.Groups {
@@ -42,11 +40,12 @@ func Gate(h *record.HistoryReport, name string, margin float64) *record.Gate {
 			continue
 		}
 		for j := range group.Series {
-			if m, ok := gateMetric(group, &group.Series[j], at, r); ok {
-				g.Metrics = append(g.Metrics, m)
+			if m, ok := newExpected(group, &group.Series[j], at, r.margin); ok {
+				tests = append(tests, m)
 			}
 		}
 	}
+	g.Metrics = decideGate(tests)
 	slices.SortStableFunc(g.Metrics, func(a, b record.GateMetric) int {
 		return cmp.Compare(gravity(a.Verdict), gravity(b.Verdict))
 	})
@@ -67,13 +66,22 @@ func gravity(v record.Verdict) int {
 	return slices.Index([]record.Verdict{record.Worse, record.Better, record.Inconclusive, record.Equivalent}, v)
 }
 
-func gateMetric(g *record.HistoryGroup, s *record.HistorySeries, at int, r rules) (m record.GateMetric, ok bool) {
+// expected is a metric of a new record while it is being judged.
+type expected struct {
+	record.GateMetric
+	known                 bool // there are enough earlier records
+	next                  stats.Expected
+	back                  func(float64) float64 // from the scale of next
+	differs, same, margin float64
+}
+
+func newExpected(g *record.HistoryGroup, s *record.HistorySeries, at int, margin float64) (m *expected, ok bool) {
 	value, ok := g.Points[at].Values[s.Metric]
 	if !ok {
-		return m, false
+		return nil, false
 	}
-	m = record.GateMetric{Group: g.Name, Metric: s.Metric, Unit: s.Unit, Higher: s.Higher, Value: value,
-		Verdict: record.Inconclusive, Course: []float64{}}
+	m = &expected{margin: margin, GateMetric: record.GateMetric{Group: g.Name, Metric: s.Metric, Unit: s.Unit,
+		Higher: s.Higher, Value: value, Verdict: record.Inconclusive, Course: []float64{}}}
 	from := 0
 	for k := range s.Changes {
 		from, m.Changed = s.Changes[k].Index, &s.Changes[k]
@@ -92,43 +100,65 @@ func gateMetric(g *record.HistoryGroup, s *record.HistorySeries, at int, r rules
 			before = append(before, x)
 		}
 	}
-	if m.N = len(before); m.N >= minBefore {
-		decideGate(&m, before, r.margin, len(g.Series))
-	}
+	m.N = len(before)
+	m.expect(before)
 	return m, true
 }
 
-// decideGate sets the expected interval and the verdict of one of several metrics.
-func decideGate(m *record.GateMetric, before []float64, margin float64, metrics int) {
-	to, from := math.Log, math.Exp
-	if slices.Min(before) <= 0 || m.Value <= 0 { // shares of errors: zero has no logarithm
-		to, from = func(x float64) float64 { return x }, func(x float64) float64 { return x }
+// expect tests the new value against the earlier ones, on logarithms unless a value has none.
+func (m *expected) expect(before []float64) {
+	to, margin := math.Log, math.Log1p(m.margin)
+	m.back = math.Exp
+	if len(before) == 0 || slices.Min(before) <= 0 || m.Value <= 0 { // shares of errors
+		to = func(x float64) float64 { return x }
+		margin, m.back = m.margin*math.Abs(stats.Mean(before)), to
 	}
-	xs, n := make([]float64, len(before)), float64(len(before))
-	mean, squares := 0.0, 0.0
+	xs := make([]float64, len(before))
 	for i, x := range before {
 		xs[i] = to(x)
-		mean += xs[i] / n
 	}
-	for _, x := range xs {
-		squares += (x - mean) * (x - mean)
+	if m.next, m.known = stats.Next(xs); !m.known {
+		return
 	}
-	const alpha = 0.05
-	half := stats.TQuantile(1-alpha/2/float64(metrics), n-1) * math.Sqrt(squares/(n-1)*(1+1/n))
-	typical, low, high := from(mean), from(mean-half), from(mean+half)
-	m.Mean, m.Low, m.High = &typical, &low, &high
-	if typical != 0 {
-		ratio := m.Value / typical
-		m.Ratio = &ratio
+	m.differs, m.same = m.next.Differs(to(m.Value)), m.next.Within(to(m.Value), margin)
+	if m.Value == 0 && slices.Max(before) == 0 {
+		m.same = 0 // zero in every record
 	}
-	matters := math.Abs(m.Value-typical) > margin*math.Abs(typical)
-	switch {
-	case !matters:
-		m.Verdict = record.Equivalent
-	case m.Value >= low && m.Value <= high:
-	case (m.Value > typical) == m.Higher:
-		m.Verdict = record.Better
-	default:
-		m.Verdict = record.Worse
+}
+
+// decideGate gives the metrics of a record their verdicts.
+func decideGate(all []*expected) []record.GateMetric {
+	const level = 0.05
+	var tested []*expected
+	var differ, within []float64
+	for _, m := range all {
+		if m.known {
+			tested, differ, within = append(tested, m), append(differ, m.differs), append(within, m.same)
+		}
 	}
+	differ, within = stats.Holm(differ), stats.Holm(within)
+	for i, m := range tested {
+		typical := m.back(m.next.Mean)
+		around := m.next.Range(1 - level/float64(len(tested)))
+		low, high := m.back(around.Low), m.back(around.High)
+		m.Mean, m.Low, m.High = &typical, &low, &high
+		if typical != 0 {
+			ratio := m.Value / typical
+			m.Ratio = &ratio
+		}
+		switch {
+		case within[i] <= level:
+			m.Verdict = record.Equivalent
+		case differ[i] >= level || math.Abs(m.Value-typical) <= m.margin*math.Abs(typical):
+		case (m.Value > typical) == m.Higher:
+			m.Verdict = record.Better
+		default:
+			m.Verdict = record.Worse
+		}
+	}
+	metrics := []record.GateMetric{}
+	for _, m := range all {
+		metrics = append(metrics, m.GateMetric)
+	}
+	return metrics
 }

@@ -2,8 +2,6 @@ package judge
 
 import (
 	"fmt"
-	"math"
-	"math/rand/v2"
 	"testing"
 	"time"
 
@@ -28,7 +26,8 @@ func TestGate(t *testing.T) {
 	}{
 		"a fifth less":          {values: []float64{1000, 1010, 990, 1005, 995, 800}, want: record.Worse},
 		"a fifth more":          {values: []float64{1000, 1010, 990, 1005, 995, 1200}, want: record.Better},
-		"within the margin":     {values: []float64{1000, 1010, 990, 1005, 995, 985}, want: record.Equivalent},
+		"within the margin":     {values: []float64{1000, 1010, 990, 1005, 995, 1000, 1006, 994, 1002, 998, 993}, want: record.Equivalent},
+		"nearly so, too few":    {values: []float64{1000, 1010, 990, 1005, 995, 985}, want: record.Inconclusive},
 		"within the variation":  {values: []float64{1000, 1300, 800, 1100, 900, 850}, want: record.Inconclusive},
 		"two before":            {values: []float64{1000, 1010, 500}, want: record.Inconclusive},
 		"as after the change":   {values: []float64{1000, 1010, 990, 500, 505, 495, 502, 500}, change: 3, want: record.Equivalent},
@@ -55,23 +54,5 @@ func TestGateOfErrors(t *testing.T) {
 	h.Groups[0].Series[0].Higher = false
 	if g := Gate(h, "4", 0.03); g.Verdict != record.Worse {
 		t.Errorf("%s, want worse", g.Verdict)
-	}
-}
-
-// Without a change, at most one in twenty new records is worse or better.
-func TestGateFalseAlarms(t *testing.T) {
-	r := rand.New(rand.NewPCG(1, 2))
-	alarms, records := 0, 1000
-	for range records {
-		values := make([]float64, 11)
-		for i := range values {
-			values[i] = 1000 * math.Exp(0.05*r.NormFloat64())
-		}
-		if v := Gate(before(values...), "10", 0.03).Verdict; v == record.Worse || v == record.Better {
-			alarms++
-		}
-	}
-	if alarms > 65 {
-		t.Errorf("%d false alarms of %d, want about 50", alarms, records)
 	}
 }

@@ -86,8 +86,22 @@ func History(sides []Side, o HistoryOptions) (*record.HistoryReport, error) {
 		key := sides[i].key()
 		members[key] = append(members[key], &sides[i])
 	}
+	var groups []*points
 	for _, key := range slices.Sorted(maps.Keys(members)) {
-		h.Groups = append(h.Groups, newGroup(members[key], o.Metrics, r))
+		g := newPoints(members[key], o.Metrics, r)
+		groups = append(groups, g)
+		for i := range g.series {
+			if g.series[i].N >= minHistory {
+				r.tests++
+			}
+		}
+	}
+	for _, g := range groups {
+		for i := range g.series {
+			g.findChanges(&g.series[i], r)
+			g.Series = append(g.Series, g.series[i].HistorySeries)
+		}
+		h.Groups = append(h.Groups, g.HistoryGroup)
 	}
 	slices.SortStableFunc(h.Groups, func(a, b record.HistoryGroup) int {
 		return cmp.Compare(len(b.Points), len(a.Points))
@@ -125,7 +139,21 @@ func (s *Side) start() (t Trial) {
 	return t
 }
 
-func newGroup(sides []*Side, asked []string, r rules) record.HistoryGroup {
+// series is the course of a metric, and the points that its values belong to.
+type series struct {
+	record.HistorySeries
+	values []float64
+	at     []int
+}
+
+// points are those of equal tests, in the order of time.
+type points struct {
+	record.HistoryGroup
+	sides  []*Side
+	series []series
+}
+
+func newPoints(sides []*Side, asked []string, r rules) *points {
 	slices.SortStableFunc(sides, func(a, b *Side) int {
 		return cmp.Or(a.start().Started.Compare(b.start().Started), cmp.Compare(a.Name, b.Name))
 	})
@@ -136,13 +164,13 @@ func newGroup(sides []*Side, asked []string, r rules) record.HistoryGroup {
 		}
 	}
 	metrics := compared(asked, values)
-	g := record.HistoryGroup{Common: common(sides), Series: []record.HistorySeries{}}
+	g := &points{sides: sides, HistoryGroup: record.HistoryGroup{Common: common(sides), Series: []record.HistorySeries{}}}
 	for _, s := range sides {
 		g.Points = append(g.Points, newPoint(s, metrics, r))
 	}
 	for _, m := range metrics {
-		if s := newSeries(m, g.Points, sides, r); s.N > 0 {
-			g.Series = append(g.Series, s)
+		if s := newSeries(m, g.Points); s.N > 0 {
+			g.series = append(g.series, s)
 		}
 	}
 	return g
@@ -169,58 +197,70 @@ func newPoint(s *Side, metrics []Metric, r rules) record.HistoryPoint {
 		}
 	}
 	for _, m := range metrics {
-		if x, _, _ := typical(m, valuesOf(trialValues(trials, m.Name)), r); x != nil {
+		if x, _, _ := typical(m, figuresOf(trials, m.Name), r); x != nil {
 			p.Values[m.Name] = *x
 		}
 	}
 	return p
 }
 
-// newSeries finds the changes of one metric.
-func newSeries(m Metric, points []record.HistoryPoint, sides []*Side, r rules) record.HistorySeries {
-	s := record.HistorySeries{Metric: m.Name, Unit: m.Unit, Higher: m.Higher, Changes: []record.HistoryChange{}}
-	var values []float64
-	var at []int // the points that the values belong to
-	for i, p := range points {
-		if x, ok := p.Values[m.Name]; ok {
-			values, at = append(values, x), append(at, i)
+func figuresOf(trials []Trial, metric string) []float64 {
+	var xs []float64
+	for _, t := range trials {
+		if x, ok := t.Values[metric]; ok {
+			xs = append(xs, x)
 		}
 	}
-	if s.N = len(values); s.N == 0 {
+	return xs
+}
+
+func newSeries(m Metric, points []record.HistoryPoint) series {
+	s := series{HistorySeries: record.HistorySeries{Metric: m.Name, Unit: m.Unit, Higher: m.Higher,
+		Changes: []record.HistoryChange{}}}
+	for i, p := range points {
+		if x, ok := p.Values[m.Name]; ok {
+			s.values, s.at = append(s.values, x), append(s.at, i)
+		}
+	}
+	if s.N = len(s.values); s.N == 0 {
 		return s
 	}
-	s.Median, s.Latest = measure.Median(values), values[len(values)-1]
+	s.Median, s.Latest = measure.Median(s.values), s.values[len(s.values)-1]
 	if s.Median != 0 {
-		s.Spread = (slices.Max(values) - slices.Min(values)) / s.Median
+		s.Spread = (slices.Max(s.values) - slices.Min(s.values)) / s.Median
 	}
+	return s
+}
+
+// findChanges finds the changes of one metric of a group, which is one of r.tests that are judged together.
+func (g *points) findChanges(s *series, r rules) {
 	if s.N < minHistory {
 		s.Note = fmt.Sprintf("too short to find changes: %s of at least %d", plural(s.N, "point"), minHistory)
-		return s
+		return
 	}
-	found := stats.ChangePoints(values, stats.ChangeOptions{Magnitude: r.margin})
+	found := stats.ChangePoints(s.values, stats.ChangeOptions{Magnitude: r.margin, Histories: r.tests})
 	for k, c := range found {
-		from, to := 0, len(values)
+		from, to := 0, len(s.values)
 		if k > 0 {
 			from = found[k-1].Index
 		}
 		if k+1 < len(found) {
 			to = found[k+1].Index
 		}
-		change := newChange(m, values[from:c.Index], values[c.Index:to], c.P)
-		before, after := at[c.Index-1], at[c.Index]
-		change.Index, change.Record, change.Started = after, points[after].Record, points[after].Started
-		change.Differences = differences([]Facts{sides[before].facts(), sides[after].facts()}, nil)
+		change := newChange(s.Higher, s.values[from:c.Index], s.values[c.Index:to], c.P)
+		before, after := s.at[c.Index-1], s.at[c.Index]
+		change.Index, change.Record, change.Started = after, g.Points[after].Record, g.Points[after].Started
+		change.Differences = differences([]Facts{g.sides[before].facts(), g.sides[after].facts()}, nil)
 		s.Changes = append(s.Changes, change)
 	}
-	return s
 }
 
-func newChange(m Metric, before, after []float64, p float64) record.HistoryChange {
+func newChange(higher bool, before, after []float64, p float64) record.HistoryChange {
 	c := record.HistoryChange{Before: measure.Median(before), After: measure.Median(after), P: p, Verdict: record.Worse}
 	if c.Before != 0 {
 		c.Ratio = c.After / c.Before
 	}
-	if (c.After > c.Before) == m.Higher {
+	if (c.After > c.Before) == higher {
 		c.Verdict = record.Better
 	}
 	return c

@@ -8,20 +8,26 @@
 // # How a comparison is decided
 //
 // Each metric of each configuration is compared with the baseline. The ratio configuration / baseline is estimated on
-// logarithms: within the blocks that have a trial of both (t of the log-ratios) or, without blocks, from both groups
-// (Welch's t on logarithms). The probabilities of all cells of a sweep with the same metric are corrected together
-// after Holm. Then, with the margin as the smallest change that matters:
+// logarithms within blocks: those of a study, or four trials of both sides that alternate in time
+// ([stats.Alternations]). Where there are none, a change of the machine between the sides cannot be distinguished from
+// their difference, and there is no verdict.
 //
-//  1. equivalent, if the 90 % interval of the ratio lies within the margin (two one-sided tests at 5 %). This comes
-//     first: a change that is significant but smaller than the margin is equivalent, and its note says so.
-//  2. better or worse, if the corrected probability is below 1 − confidence. The interval of the ratio is not
-//     corrected, so it may exclude one although the corrected probability is not significant.
+// All verdicts that are shown together are one family: the probabilities of the t tests of a difference are corrected
+// after Holm, and so are those of the tests of equivalence. Then, with the margin as the smallest change that matters:
+//
+//  1. equivalent, if the corrected probability of the two one-sided tests is at most the level. This comes first: a
+//     change that is significant but smaller than the margin is equivalent, and its note says so.
+//  2. better or worse, if the corrected probability of a difference is below the level. The interval of the ratio is
+//     not corrected, so it may exclude one although the corrected probability is not significant.
 //  3. inconclusive otherwise. That does not mean "the same": the note says about how many trials would decide.
 //
+// The level is 1 − confidence. The number of trials is fixed by the plan: a study has no verdicts before the last one.
+// If a study with verdicts may still grow, because trials failed or were left out, its verdicts use half of what is
+// left of the level, so that all looks at it together use no more than the level.
+//
 // If a value is zero (errors), there is no ratio. Then the difference is shown, and the corrected probability of the
-// rank test (Mann-Whitney) decides; values that are all zero on both sides are equivalent. With fewer than three pairs,
-// or three trials on each side without pairs, or if what must be equal is not, the verdict is inconclusive, with the
-// reason.
+// rank test (Mann-Whitney) decides; values that are all zero on both sides are equivalent. With fewer than three
+// blocks, or if what must be equal is not, the verdict is inconclusive, with the reason.
 //
 // For readers who doubt the t distribution there are the probability of the rank test and, for times, medians with
 // their order-statistic intervals, which need six trials. Percentiles of trials are never averaged: the value is the
@@ -37,6 +43,8 @@ const (
 
 type rules struct {
 	margin, confidence float64
+	level              float64 // of the tests: 1 − confidence, or what a study that may be continued spends of it
+	tests              int     // of the family
 }
 
 func newRules(margin, confidence float64) rules {
@@ -46,7 +54,7 @@ func newRules(margin, confidence float64) rules {
 	if !(confidence > 0 && confidence < 1) {
 		confidence = DefaultConfidence
 	}
-	return rules{margin, confidence}
+	return rules{margin: margin, confidence: confidence, level: 1 - confidence}
 }
 
 func (r rules) alpha() float64 { return 1 - r.confidence }

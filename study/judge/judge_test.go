@@ -256,38 +256,50 @@ func TestStrangeStudies(t *testing.T) {
 	}
 }
 
-// Among studies in which nothing differs, no more than the promised share finds anything in the sweep, and of the
-// intervals the promised share holds the truth, also while the machine drifts.
-func TestFalseAlarmsStayBelowThePromise(t *testing.T) {
-	const studies = 400
-	alarms, covered, intervals := 0, 0, 0
-	for i := range studies {
-		s := made(uint64(1000+i), 6, 0.02, 1, 1, 1, 1)
-		for k := range s.Trials {
-			s.Trials[k].Values["throughput"] *= 1 - 0.05*float64(k)/float64(len(s.Trials))
-		}
+// A study with verdicts that may still grow uses half of what is left of its level, and says so; without its last trial
+// it has no verdict.
+func TestLooks(t *testing.T) {
+	s := made(40, 6, 0.001, 1, 1.2)
+	s.Trials[11].Status = record.TrialPlanned
+	Study(s)
+	if c := verdict(s, "level=1", "throughput"); len(s.Looks) != 0 || c.Verdict != record.Inconclusive || c.Ratio == nil ||
+		!strings.Contains(c.Note, "preliminary: 1 trial is missing") {
+		t.Errorf("before the last trial: %+v, %+v", s.Looks, c)
+	}
+	levels := func() (list []float64) {
 		Study(s)
-		any := false
-		for _, c := range s.Comparisons {
-			if c.Metric != "throughput" {
-				continue
-			}
-			intervals++
-			if *c.Low <= 1.002 && *c.High >= 0.998 {
-				covered++
-			}
-			any = any || c.Verdict == record.Better || c.Verdict == record.Worse
+		Study(s) // the same look
+		for _, l := range s.Looks {
+			list = append(list, math.Round(l.Level*1e6)/1e6)
 		}
-		if any {
-			alarms++
-		}
+		return list
 	}
-	share := float64(alarms) / studies
-	if limit := 0.05 + 2*math.Sqrt(0.05*0.95/studies); share > limit {
-		t.Errorf("%.1f %% of the sweeps found a difference that does not exist, more than %.1f %%", 100*share, 100*limit)
+	s.Trials[11].Status, s.Trials[10].Status = record.TrialFailed, record.TrialLeft
+	if got := levels(); !slices.Equal(got, []float64{0.025}) || s.Looks[0].Trials != 10 ||
+		verdict(s, "level=1", "throughput").Verdict != record.Better {
+		t.Errorf("with a failed trial: %v", got)
 	}
-	if c := float64(covered) / float64(intervals); c < 0.93 || c > 0.985 {
-		t.Errorf("%.1f %% of the intervals hold the truth", 100*c)
+	s.Trials[11].Status = record.TrialDone
+	if got := levels(); !slices.Equal(got, []float64{0.025, 0.0125}) {
+		t.Errorf("with a trial that was left out: %v", got)
+	}
+	s.Trials[10].Status = record.TrialDone
+	if got := levels(); !slices.Equal(got, []float64{0.025, 0.0125, 0.0125}) {
+		t.Errorf("complete: %v", got)
+	}
+}
+
+// The verdicts of all metrics and configurations are one family.
+func TestFamily(t *testing.T) {
+	s := made(41, 6, 0.02, 1, 1.05, 1, 1)
+	s.Specification.Metrics = []string{"throughput"}
+	Study(s)
+	alone := *verdict(s, "level=1", "throughput").Adjusted
+	s.Specification.Metrics = []string{"throughput", "read.mean", "read.p99"}
+	Study(s)
+	c := verdict(s, "level=1", "throughput")
+	if math.Abs(alone-3**c.P) > 1e-12 || math.Abs(*c.Adjusted-9**c.P) > 1e-12 {
+		t.Errorf("p %v, %v of 3, %v of 9", *c.P, alone, *c.Adjusted)
 	}
 }
 

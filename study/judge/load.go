@@ -28,6 +28,7 @@ type Source struct {
 
 	trials map[string][]*record.Trial // of the study, begun, by configuration
 	opened int                        // records that were read for facts
+	level  float64                    // of the verdicts of the study, 0 if it has none yet
 }
 
 // Run is a record with its directory.
@@ -68,7 +69,11 @@ func (s Source) openStudy() (Source, error) {
 		return s, err
 	}
 	s.Study, s.trials = study, map[string][]*record.Trial{}
-	for _, t := range newJudgement(study).final {
+	j := newJudgement(study)
+	if j.look(); j.silent == "" {
+		s.level = j.rules.level
+	}
+	for _, t := range j.final {
 		if t.Kind == record.TrialCompared && t.Status.Begun() {
 			s.trials[t.Configuration] = append(s.trials[t.Configuration], t)
 		}
@@ -218,6 +223,7 @@ func (s *Source) configuration(id string, metrics []string) Side {
 		}
 	}
 	slices.Sort(side.Varied)
+	side.Level = s.level
 	facts := s.facts(id)
 	if c := s.Study.Capacity; c != nil {
 		facts["capacity.rate"] = figure.Rate(c.Rate) + "/s"

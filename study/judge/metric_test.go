@@ -92,7 +92,7 @@ func TestMetricsWithoutAnswer(t *testing.T) {
 	}
 	rules := newRules(0.03, 0.95)
 	same := []observation{{1, 1}, {1.001, 2}, {1.002, 3}, {1.001, 4}}
-	one := newCell(parseMetric("p99"), same, same, true, rules)
+	one := newCell(parseMetric("p99"), same, same, "", rules)
 	one.withoutAnswer(0, 1)
 	decide([]*cell{one}, rules)
 	if one.Verdict != record.Inconclusive || !strings.Contains(one.Note, "no answer in 0 trials of the baseline and in 1 trial") {

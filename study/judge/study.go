@@ -2,6 +2,7 @@ package judge
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -16,8 +17,10 @@ import (
 func Study(s *record.Study) {
 	j := newJudgement(s)
 	s.Canary = j.canary()
-	s.Comparisons = j.comparisons()
-	s.Effects = j.effects()
+	j.look()
+	cells, effects := j.comparisons(), j.effects()
+	decide(append(slices.Clone(cells), cellsOf(effects)...), j.rules)
+	s.Comparisons, s.Effects = j.ordered(cells), conclude(effects)
 	s.Objectives = j.objectives()
 	others := slices.DeleteFunc(slices.Clone(s.Validity), func(f measure.Finding) bool {
 		return slices.Contains(ownFindings, f.ID)
@@ -34,6 +37,7 @@ type judgement struct {
 	final    []*record.Trial            // the last attempt of each trial, except those of procedures, in order
 	earlier  []*record.Trial            // previous attempts
 	counted  map[string][]*record.Trial // valid trials by configuration
+	silent   string                     // why the study has no verdicts yet
 }
 
 func newJudgement(s *record.Study) *judgement {
@@ -89,12 +93,61 @@ func counts(t *record.Trial) bool {
 	return t.Status == record.TrialDone && measure.Worst(t.Validity) != measure.Invalid
 }
 
+// look sets the level of the verdicts, and records it with the study. All looks at a study use at most 1 − confidence
+// together (Bonferroni): one that may be followed by another uses half of what is left, the last one all of it.
+func (j *judgement) look() {
+	left, repeatable, valid := 0, false, 0
+	for _, t := range j.final {
+		switch {
+		case t.Kind != record.TrialCompared:
+		case counts(t):
+			valid++
+		case missing(t):
+			left++
+		default: // failed, invalid or left out
+			repeatable = true
+		}
+	}
+	if left > 0 {
+		j.silent = fmt.Sprintf("preliminary: %s missing. There is no verdict before the planned number of trials",
+			isOrAre(left, "trial"))
+		return
+	}
+	looks := j.study.Looks
+	if n := len(looks); n > 0 && looks[n-1].Trials == valid {
+		j.rules.level = looks[n-1].Level
+		return
+	}
+	level := j.rules.alpha()
+	for _, l := range looks {
+		level -= l.Level
+	}
+	if repeatable {
+		level /= 2
+	}
+	j.rules.level = max(0, level)
+	j.study.Looks = append(looks, record.Look{Trials: valid, Level: j.rules.level})
+}
+
+// missing reports whether a compared trial is still to be run.
+func missing(t *record.Trial) bool {
+	return t.Kind == record.TrialCompared && (t.Status == record.TrialPlanned || t.Status == record.TrialRunning ||
+		t.Status == record.TrialLost)
+}
+
+func isOrAre(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun + " is"
+	}
+	return fmt.Sprintf("%d %ss are", n, noun)
+}
+
 // observations returns the values of trials in a metric, in the order of the plan.
-func observations(trials []*record.Trial, metric string) []observation {
+func observations(trials []*record.Trial, metric string, weight float64) []observation {
 	list := make([]observation, 0, len(trials))
 	for _, t := range trials {
 		if x, ok := t.Values[metric]; ok {
-			list = append(list, observation{x, t.Block})
+			list = append(list, observation{x, t.Block, weight})
 		}
 	}
 	return list
@@ -116,37 +169,41 @@ func batchOf(asked *spec.Study, c *record.Configuration) string {
 }
 
 // comparisons compares every configuration with the baseline in every metric. Trials of another batch ran at another
-// time, so they are not pairs, even if the blocks have the same number.
-func (j *judgement) comparisons() []record.Comparison {
+// time, so they are not compared with them, even if the blocks have the same number.
+func (j *judgement) comparisons() []*cell {
 	var all []*cell
 	batch := map[string]string{}
 	for _, c := range j.study.Configurations {
 		batch[c.ID] = batchOf(&j.study.Specification, &c)
 	}
 	for _, m := range j.metrics {
-		base := observations(j.counted[j.baseline], m.Name)
-		var family []*cell
+		base := observations(j.counted[j.baseline], m.Name, -1)
 		for _, c := range j.study.Configurations {
 			if c.ID == j.baseline {
 				continue
 			}
-			value := observations(j.counted[c.ID], m.Name)
-			near := batch[c.ID] == batch[j.baseline]
-			one := newCell(m, base, value, near, j.rules)
-			one.withoutAnswer(unanswered(j.counted[j.baseline], m.Name), unanswered(j.counted[c.ID], m.Name))
-			if !near {
-				one.notes = append(one.notes, otherBatch)
+			value, silent := observations(j.counted[c.ID], m.Name, 1), j.silent
+			if batch[c.ID] != batch[j.baseline] {
+				value, silent = unpaired(value), otherBatch
 			}
+			one := newCell(m, base, value, silent, j.rules)
 			one.Configuration, one.Baseline = c.ID, j.baseline
+			one.withoutAnswer(unanswered(j.counted[j.baseline], m.Name), unanswered(j.counted[c.ID], m.Name))
 			if missing := len(j.counted[c.ID]) - len(value); missing > 0 && len(value) > 0 {
 				one.notes = append(one.notes, plural(missing, "trial")+" without a value")
 			}
-			family = append(family, one)
+			all = append(all, one)
 		}
-		decide(family, j.rules)
-		all = append(all, family...)
 	}
-	return j.ordered(all)
+	return all
+}
+
+// unpaired returns the observations without their blocks.
+func unpaired(list []observation) []observation {
+	for i := range list {
+		list[i].block = 0
+	}
+	return list
 }
 
 // ordered sorts the comparisons by configuration, then by metric.
@@ -167,8 +224,9 @@ func (j *judgement) ordered(cells []*cell) []record.Comparison {
 	return list
 }
 
-// otherBatch is the note of comparisons between batches.
-const otherBatch = "it ran in another batch than the baseline, so a drift in between looks like its effect"
+// otherBatch is why comparisons between batches have no verdict.
+const otherBatch = "no verdict: it ran in another batch than the baseline, so a drift in between looks like its effect. " +
+	"order: blocks alternates"
 
 // objectives checks the objectives for the trials of each configuration. A failed trial does not meet them. An invalid
 // one does not count. A study that compares nothing, such as a capacity search, has no results.

@@ -12,13 +12,13 @@ import (
 // withoutAnswer leaves a cell without a verdict if the metric has no answer in some trials: these are slower than all
 // others, so the others alone are no comparison.
 func (c *cell) withoutAnswer(base, value int) {
-	if base+value > 0 && c.Unit == measure.UnitTime && c.metric.Figure != "mean" {
+	if c.silent == "" && base+value > 0 && c.Unit == measure.UnitTime && c.metric.Figure != "mean" {
 		c.silent = fmt.Sprintf("too many operations did not succeed: it has no answer in %s of the baseline and in %s of the configuration",
 			figure.Plural(base, "trial"), figure.Plural(value, "trial"))
 	}
 }
 
-func unansweredTrials(trials []Trial, metric string) (n int) {
+func unansweredTrials(trials []placed, metric string) (n int) {
 	for _, t := range trials {
 		if slices.Contains(t.NoAnswer, metric) {
 			n++
