@@ -53,7 +53,7 @@ func TestSixBytes(t *testing.T) {
 }
 
 // The share of a value that a compressor removes is at most the compressibility, also with a window over all values,
-// and not much less: zstd removes it within three points, snappy, which takes three bytes for 64 equal ones, within nine.
+// and not much less: zstd removes it within three points, snappy, with three bytes for 64 equal ones, within nine.
 func TestCompressibilityIsWhatACompressorFinds(t *testing.T) {
 	z, err := zstd.NewWriter(nil, zstd.WithWindowSize(16<<20), zstd.WithEncoderConcurrency(1))
 	if err != nil {
