@@ -213,7 +213,8 @@ func TestMongoClusterLives(t *testing.T) {
 	})
 }
 
-// A primary that is cut off with a write that nobody else has gives it up when it comes back, and tells once where it is.
+// A primary that is cut off with a write that nobody else has gives it up when it comes back, and tells once where it
+// is.
 func TestMongoRollbackIsTold(t *testing.T) {
 	if err := host.Check(host.Isolated); err != nil {
 		notrun.Here(t, "a rollback needs hosts that can be cut off: %v", err)
@@ -254,8 +255,8 @@ func TestMongoRollbackIsTold(t *testing.T) {
 	})
 }
 
-// writeAlone cuts the primary off from the other members, writes to its journal, kills it when another member leads, and
-// returns its name. A primary that heard of its cut before the write is written to again when it leads again.
+// writeAlone cuts the primary off from the other members, writes to its journal, kills it when another member leads,
+// and returns its name. A primary that heard of its cut before the write is written to again when it leads again.
 func writeAlone(t *testing.T, ctx context.Context, l *mongoLab) string {
 	t.Helper()
 	for {
