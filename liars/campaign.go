@@ -22,6 +22,7 @@ func families() []family {
 	return []family{
 		drillFamily(),
 		agentFamily(),
+		judgesFamily(),
 	}
 }
 
