@@ -26,6 +26,7 @@ func families() []family {
 		clientFamily(),
 		runFamily(),
 		studyFamily(), compareFamily(), historyFamily(), ciFamily(),
+		judgesFamily(),
 	}
 }
 
