@@ -40,7 +40,9 @@ func arrivals(ctx context.Context, w io.Writer, c config) error {
 				}
 				off := time.Duration(got.Service[2] - own[2])
 				exact := off <= max(mostStated, time.Duration(mostStatedShare*float64(own[2])))
-				found := slices.DeleteFunc(slices.Clone(got.Findings), func(f string) bool { return strings.HasPrefix(f, "note") })
+				found := slices.DeleteFunc(slices.Clone(got.Findings), func(f string) bool {
+					return strings.HasPrefix(f, "note")
+				})
 				if !exact && len(found) == 0 {
 					hidden++
 				} else if exact && len(found) > 0 {

@@ -243,7 +243,7 @@ func checkLoops(s *Summary, c Circumstances) []Finding {
 		return nil
 	}
 	return finding("client-loop", Warning, busy, maxLoopBusy, UnitShare,
-		"the busiest of %s of the load generator was busy or waited for a core for %s of the time, in turns of up to %s (p99). "+
+		"the busiest of %s of the load generator was busy or waited for a core for %s of the time. A connection waited up to %s for it (p99). "+
 			"The client may limit the throughput, not the target. Use more cores, several clients or a separate machine.",
 		figure.Plural(s.Client.Loops, "event loop"), percent(busy), s.Client.TurnP99)
 }

@@ -78,7 +78,8 @@ func NewPhaseResult(s *measure.Summary, cores float64) (PhaseResult, error) {
 		Counts: s.Tally(), Ended: s.Ended(), Offered: s.Offered, Dropped: s.Dropped,
 		LittleInFlight: s.LittleInFlight(),
 		Classes:        []ClassResult{}, Failures: append([]measure.FailureCount{}, s.Failures...),
-		Lateness: NewLatency(s.Lateness), Noticed: NewLatency(s.Noticed), Bare: NewLatency(s.Bare), Client: newClientResult(s, cores),
+		Lateness: NewLatency(s.Lateness), Noticed: NewLatency(s.Noticed), Bare: NewLatency(s.Bare),
+		Client: newClientResult(s, cores),
 	}
 	if s.Samples > 0 {
 		p.InFlight = &s.InFlight

@@ -22,24 +22,25 @@ type Receiver struct {
 	control [64]byte
 }
 
-// most is the largest read by a raw system call, which the runtime does not notice. The garbage collector would wait for
-// a larger one.
+// most is the largest read by a raw system call, which the runtime does not notice. The garbage collector would wait
+// for a larger one.
 const most = 64 << 10
 
-// Receive reads available data without waiting, and returns the wall time in nanoseconds since 1970 at which the last of
-// them arrived, 0 if it is unknown. b must not be empty.
+// Receive reads available data without waiting, and returns the wall time in nanoseconds since 1970 at which the last
+// of them arrived, 0 if it is unknown. b must not be empty.
 func (r *Receiver) Receive(fd int, b []byte) (n int, stamp int64, errno syscall.Errno) {
 	r.vector.Base = &b[0]
 	r.vector.SetLen(len(b))
 	r.header.Iov, r.header.Control = &r.vector, &r.control[0]
 	r.header.SetIovlen(1)
+	socket, header := uintptr(fd), unsafe.Pointer(&r.header)
 	for {
 		r.header.SetControllen(len(r.control))
 		var got uintptr
 		if len(b) <= most {
-			got, _, errno = syscall.RawSyscall(unix.SYS_RECVMSG, uintptr(fd), uintptr(unsafe.Pointer(&r.header)), unix.MSG_DONTWAIT)
+			got, _, errno = syscall.RawSyscall(unix.SYS_RECVMSG, socket, uintptr(header), unix.MSG_DONTWAIT)
 		} else {
-			got, _, errno = syscall.Syscall(unix.SYS_RECVMSG, uintptr(fd), uintptr(unsafe.Pointer(&r.header)), unix.MSG_DONTWAIT)
+			got, _, errno = syscall.Syscall(unix.SYS_RECVMSG, socket, uintptr(header), unix.MSG_DONTWAIT)
 		}
 		switch errno {
 		case 0:

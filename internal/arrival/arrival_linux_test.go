@@ -122,7 +122,8 @@ func TestReadsFailLikeThoseOfPackageNet(t *testing.T) {
 	ours, theirs := pair(t)
 	_ = ours.SetReadDeadline(time.Unix(1, 0))
 	var timeout net.Error
-	if _, err := ours.Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) || !errors.As(err, &timeout) || !timeout.Timeout() {
+	if _, err := ours.Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) ||
+		!errors.As(err, &timeout) || !timeout.Timeout() {
 		t.Errorf("after the deadline: %v", err)
 	}
 	_ = ours.SetReadDeadline(time.Time{})

@@ -34,8 +34,8 @@ var recent [4096]atomic.Uint64
 const delayUnit = 64 * time.Nanosecond
 
 // Delay returns the time from the arrival of the latest data of the reply to an OP_MSG until its reading. A client that
-// does not read its connections itself, such as the official driver, knows the number of its request only. It is unknown
-// for encrypted connections, whose messages are not visible here.
+// does not read its connections itself, such as the official driver, knows the number of its request only. It is
+// unknown for encrypted connections, whose messages are not visible here.
 func Delay(request int64) (time.Duration, bool) {
 	slot := recent[uint32(request)%uint32(len(recent))].Load()
 	if uint32(slot>>32) != uint32(request) || request == 0 {

@@ -288,8 +288,8 @@ func (l *link) receiveOne(n, slot int) (header, int, fault) {
 	}
 }
 
-// arrivedAfter returns when the last reply arrived. A time before the request comes from a clock that was set meanwhile,
-// so the arrival is unknown.
+// arrivedAfter returns when the last reply arrived. A time before the request comes from a clock that was set
+// meanwhile, so the arrival is unknown.
 func (l *link) arrivedAfter(sent time.Time) time.Time {
 	if l.arrived.Before(sent) {
 		return time.Time{}
