@@ -25,8 +25,9 @@ var agentStreams = fleettest.Streams{Seconds: 3, Rate: 200}
 
 const agentCount = 3
 
-// agentFindings are the findings that say that the sum of the agents is not a load of all of them.
-var agentFindings = []string{"client-lost", "client-intervals", "clients-uneven"}
+// agentFindings are the findings that accuse an agent. Agents that a busy machine starts apart are not accused:
+// clients-uneven and client-skew are true of them.
+var agentFindings = []string{"client-lost", "client-intervals"}
 
 // performer is a part of a run, as an agent performs it.
 type performer func(context.Context, spec.Run, run.Options) (*record.Run, error)
@@ -34,7 +35,7 @@ type performer func(context.Context, spec.Run, run.Options) (*record.Run, error)
 func agentFamily() family {
 	var play performer
 	f := family{name: "agents", verdict: "`plimsoll run` with several agents: the merged record, with the findings `" +
-		strings.Join(agentFindings, "`, `") + "`", parallel: 8,
+		strings.Join(agentFindings, "`, `") + "`", parallel: 24,
 		start: func(context.Context, config) (stop func() error, err error) {
 			play, err = agentStreams.Player()
 			return nil, err
