@@ -194,8 +194,8 @@ func (d *disks) overlay(dir string) (string, error) {
 	return d.mount("overlay", "overlay", fmt.Sprintf("lowerdir=%[1]s/lower,upperdir=%[1]s/upper,workdir=%[1]s/work", base))
 }
 
-// own makes a directory of its own for a trial.
-func own(dir string, err error) (string, error) {
+// trialDirectory makes a directory of its own for a trial.
+func trialDirectory(dir string, err error) (string, error) {
 	if err != nil {
 		return "", err
 	}
@@ -368,7 +368,7 @@ func (d *disks) honestDisk(kind string) func(context.Context, *trial) (answer, e
 		if kind == "btrfs" {
 			base = d.packed
 		}
-		dir, err := own(base, nil)
+		dir, err := trialDirectory(base, nil)
 		if err != nil {
 			return 0, err
 		}

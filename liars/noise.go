@@ -98,9 +98,9 @@ func with(factors []float64, more func(i int) float64) []float64 {
 	return factors
 }
 
-// target makes trials of one interval whose throughput has the factors, one trial after the other. p99 scatters by 3 %
+// drifting makes trials of one interval whose throughput has the factors, one trial after the other. p99 scatters by 3 %
 // beyond what follows from the throughput.
-func target(factors []float64, effects ...simulated.Effect) simulated.Target {
+func drifting(factors []float64, effects ...simulated.Effect) simulated.Target {
 	return simulated.Target{Interval: time.Hour, TailNoise: 0.03, Effects: effects,
 		Classes: []simulated.Class{{Name: "read", Share: 1, Time: 1}},
 		Trouble: func(n int, _ study.Request) simulated.Trouble { return simulated.Trouble{Slow: 1 / factors[n-1]} }}
@@ -115,7 +115,7 @@ func simulatedRun() spec.Run {
 func course(seed uint64, factors []float64, apart time.Duration, changed int, effect float64) ([]*record.Run, error) {
 	asked := simulatedRun()
 	asked.Defaults()
-	runner := simulated.New(target(factors, simulated.Effect{Factor: effect,
+	runner := simulated.New(drifting(factors, simulated.Effect{Factor: effect,
 		When: func(s spec.Run) bool { return s.Labels["changed"] != "" }}), seed)
 	var runs []*record.Run
 	for i := range factors {

@@ -457,7 +457,7 @@ func clientUse(r *record.Run, p *record.PhaseResult) Section {
 		text += fmt.Sprintf(", busiest of %s busy for %s of the time", figure.Plural(c.Loops, "event loop"), figure.Percent(c.LoopBusy))
 	}
 	if n, b := p.Noticed, p.Bare; n != nil && b != nil && n.P99 != nil && b.P99 != nil {
-		text += fmt.Sprintf(", p99 %s until the answer and %s until it continued", stated(b.P99), stated(n.P99))
+		text += fmt.Sprintf(", p99 %s until the answer and %s until it continued", PercentileText(b, 0.99), PercentileText(n, 0.99))
 	}
 	s := Section{ID: "client", Facts: []Fact{{who, text}}}
 	if x := p.Service; x != nil {
