@@ -22,6 +22,8 @@ func families() []family {
 	return []family{
 		drillFamily(),
 		agentFamily(),
+		predictionFamily(),
+		documentFamily(),
 	}
 }
 
