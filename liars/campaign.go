@@ -27,6 +27,8 @@ func families() []family {
 		runFamily(),
 		studyFamily(), compareFamily(), historyFamily(), ciFamily(),
 		judgesFamily(),
+		predictionFamily(),
+		documentFamily(),
 	}
 }
 

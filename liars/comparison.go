@@ -55,7 +55,7 @@ func planned(t *trial, asked spec.Study, machine noise, effects ...simulated.Eff
 		}
 	}
 	factors := machine.factors(t.rand, len(plan.Trials))
-	p.runner = simulated.New(target(factors, effects...), t.rand.Uint64())
+	p.runner = simulated.New(drifting(factors, effects...), t.rand.Uint64())
 	return p, nil
 }
 

@@ -115,7 +115,7 @@ func (d *disks) through(kind string, least, most float64) func(context.Context, 
 		if err := d.shared(); err != nil {
 			return 0, err
 		}
-		from, err := own(d.plain, nil)
+		from, err := trialDirectory(d.plain, nil)
 		if err != nil {
 			return 0, err
 		}
