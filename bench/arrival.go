@@ -55,7 +55,8 @@ func arrivals(ctx context.Context, w io.Writer, c config) error {
 					return short(time.Duration(q[i]))
 				}
 				fmt.Fprintf(w, row, client, size, workers, at(own, 0), at(own, 2), at(got.Service, 0), at(got.Service, 2),
-					at(got.Noticed, 0), at(got.Noticed, 2), fmt.Sprintf("%.0f %%", got.Busy*100), strings.Join(found, ", "), verdict(exact || len(found) > 0))
+					at(got.Noticed, 0), at(got.Noticed, 2), fmt.Sprintf("%.0f %%", got.Busy*100), strings.Join(found, ", "),
+					verdict(exact || len(found) > 0))
 			}
 		}
 	}

@@ -42,7 +42,7 @@ func clientFamily() family {
 			full: 40, try: unaffected(setting{workers: 16, network: 20 * time.Millisecond})},
 	}, notFound: []string{
 		"a slow network between client and target: its time is part of the service time",
-		"a hypervisor that stops the whole machine: the kernel does not see packets meanwhile",
+		"a hypervisor that stops the whole machine: the kernel does not see packets during the run",
 		"processor time that is missing between the reading of the clock and the sending of a request",
 		"a wall clock that is set during the run: the arrival of answers in flight is discarded if it is before the " +
 			"request (a test of store/wire); it is not set here, because that would affect the whole machine",
@@ -277,8 +277,10 @@ func playLoad(ctx context.Context, addr, workers string) error {
 	if err != nil {
 		return err
 	}
-	r := clientResult{Stated: time.Duration(all.Service.Quantile(0.99)), Noticed: time.Duration(s.sum.Noticed.Quantile(0.99)),
-		Median: time.Duration(s.sum.Noticed.Quantile(0.5))}
+	r := clientResult{
+		Stated:  time.Duration(all.Service.Quantile(0.99)),
+		Noticed: time.Duration(s.sum.Noticed.Quantile(0.99)),
+		Median:  time.Duration(s.sum.Noticed.Quantile(0.5))}
 	for _, f := range measure.Judge(s.sum, measure.Circumstances{Cores: record.NewEnvironment(nil).Cores}) {
 		if strings.HasPrefix(f.ID, "client-") && f.Severity != measure.Note {
 			r.Findings = append(r.Findings, f.ID)

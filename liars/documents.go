@@ -31,7 +31,7 @@ func documentFamily() family {
 	f := family{name: "documents", verdict: "`plimsoll suite`: a statement of the document *agrees* with the measurement (within 20 % and half of the stated change)",
 		parallel: 2, notFound: []string{
 			"A statement that is wrong by less than its margin.",
-			"A wrong statement whose measurement varies too much: it is *compatible, not confirmed*, which is no agreement and no contradiction.",
+			"A wrong statement whose measurement varies too much: it is *compatible, not confirmed*. This is neither an agreement nor a contradiction.",
 			"Probes, which measure each step once: they confirm no ratio, and contradict one if it is more than an assumed 10 % off.",
 			"Words about failures (users noticed it) of a single round.",
 		}}
@@ -67,8 +67,12 @@ func documentFamily() family {
 					return accused, nil
 				}
 				return cleared, err
-			}}, row{name: fmt.Sprintf("true-rounds-%d", rounds), honest: fmt.Sprintf("a true outage, %d rounds of each drill with 10 %% of noise", rounds), goal: atMost(0.05),
-			small: 10, full: 500, try: func(_ context.Context, t *trial) (answer, error) { return contradicted(t.someDrills(1, 0.10, rounds)) }})
+			}}, row{name: fmt.Sprintf("true-rounds-%d", rounds), goal: atMost(0.05),
+			honest: fmt.Sprintf("a true outage, %d rounds of each drill with 10 %% of noise", rounds),
+			small:  10, full: 500,
+			try: func(_ context.Context, t *trial) (answer, error) {
+				return contradicted(t.someDrills(1, 0.10, rounds))
+			}})
 	}
 	return f
 }
@@ -113,8 +117,8 @@ func (t *trial) aStudy(wrong, noise float64) (record.SuiteStatement, error) {
 		Specification: spec.Study{Margin: 0.03, Confidence: 0.95, Factors: []spec.Factor{{Name: sweep.Factor, Path: "lab.storage.device"}}}}
 	study.Base.Workload.Name = sweep.Workload
 	for i, level := range levels {
-		study.Configurations = append(study.Configurations, record.Configuration{ID: level, Baseline: i == 0, Factor: sweep.Factor,
-			Levels: map[string]string{sweep.Factor: level}})
+		study.Configurations = append(study.Configurations, record.Configuration{
+			ID: level, Baseline: i == 0, Factor: sweep.Factor, Levels: map[string]string{sweep.Factor: level}})
 	}
 	const blocks = 6
 	began := time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)
@@ -122,7 +126,8 @@ func (t *trial) aStudy(wrong, noise float64) (record.SuiteStatement, error) {
 		for _, i := range t.rand.Perm(len(levels)) {
 			n := len(study.Trials) + 1
 			started := began.Add(time.Duration(n) * time.Minute)
-			study.Trials = append(study.Trials, record.Trial{Number: n, Attempt: 1, Block: block + 1, Configuration: levels[i], Kind: record.TrialCompared,
+			study.Trials = append(study.Trials, record.Trial{
+				Number: n, Attempt: 1, Block: block + 1, Configuration: levels[i], Kind: record.TrialCompared,
 				Status: record.TrialDone, Started: &started, Record: fmt.Sprintf("trials/%04d", n), Seconds: 60,
 				Values: map[string]float64{s.metric: 1000 * math.Pow(ratio, float64(i)) * math.Exp(noise*t.rand.NormFloat64())}})
 		}
@@ -147,7 +152,9 @@ func (t *trial) someDrills(wrong, noise float64, rounds int) (record.SuiteStatem
 			outages = append(outages, 20e9*math.Pow(ratio, float64(i))*math.Exp(noise*t.rand.NormFloat64()))
 		}
 		d.Outages = record.SpreadOf("ns", outages)
-		part := record.Part{Name: fmt.Sprint("drill-", i), Kind: record.KindDrill, Status: record.PartDone, Shows: []string{s.sweep}, Level: level}
+		part := record.Part{
+			Name: fmt.Sprint("drill-", i), Kind: record.KindDrill, Status: record.PartDone, Shows: []string{s.sweep}, Level: level,
+		}
 		parts = append(parts, judge.Part{Part: &part, Drill: d})
 	}
 	return t.judged(s, parts...)
@@ -155,7 +162,9 @@ func (t *trial) someDrills(wrong, noise float64, rounds int) (record.SuiteStatem
 
 // judged is the statement as the suite judges it.
 func (t *trial) judged(s stated, parts ...judge.Part) (record.SuiteStatement, error) {
-	suite := &record.Suite{Head: record.Head{Kind: record.KindSuite, Status: record.Complete}, Specification: spec.Suite{Published: s.document}}
+	suite := &record.Suite{
+		Head: record.Head{Kind: record.KindSuite, Status: record.Complete}, Specification: spec.Suite{Published: s.document},
+	}
 	by := map[string]judge.Part{}
 	for _, p := range parts {
 		p.Record = record.PartsDir + "/" + p.Name

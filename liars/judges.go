@@ -35,7 +35,7 @@ func judgesFamily() family {
 		{reads.MonotonicWrites, "read-with-hole", "a read lacks an update before one that it returns"},
 		{reads.WritesFollowReads, "write-follows-lost-read", "a write survives an update that its session had read"},
 		{reads.Committed, "read-rolled-back", "a majority read returns an update that is rolled back later"},
-		{reads.Written, "read-not-written", "a read returns an update that nobody had sent"},
+		{reads.Written, "read-not-written", "a read returns an update that no client had sent"},
 		{reads.Linearizable, "read-stale", "a linearizable read lacks an acknowledged update"},
 		{reads.OneOrder, "reads-contradict", "two majority reads each lack an update that the other returned"},
 	} {
@@ -46,10 +46,10 @@ func judgesFamily() family {
 		mishap           ledgertest.Mishap
 		class, name, lie string
 	}{
-		{ledgertest.Lose, record.WriteLost, "lost", "an acknowledged write is not there at the end"},
+		{ledgertest.Lose, record.WriteLost, "lost", "an acknowledged write is absent at the end"},
 		{ledgertest.Roll, record.WriteLost, "rolled-back", "an acknowledged write is rolled back"},
 		{ledgertest.Double, record.WriteDuplicated, "applied-twice", "a write is applied twice"},
-		{ledgertest.Resurrect, record.WritePhantom, "phantom", "a write that was refused is there"},
+		{ledgertest.Resurrect, record.WritePhantom, "phantom", "a write that was refused is present"},
 		{ledgertest.Spoil, record.WriteCorrupt, "changed", "a byte or a counter of a write is changed"},
 	} {
 		f.rows = append(f.rows, row{name: r.name, lie: r.lie, goal: everyOne, small: 20, full: 200,

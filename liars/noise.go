@@ -98,8 +98,8 @@ func with(factors []float64, more func(i int) float64) []float64 {
 	return factors
 }
 
-// drifting makes trials of one interval whose throughput has the factors, one trial after the other. p99 scatters by 3 %
-// beyond what follows from the throughput.
+// drifting makes trials of one interval whose throughput has the factors, one trial after the other. p99 scatters by 3
+// % beyond what follows from the throughput.
 func drifting(factors []float64, effects ...simulated.Effect) simulated.Target {
 	return simulated.Target{Interval: time.Hour, TailNoise: 0.03, Effects: effects,
 		Classes: []simulated.Class{{Name: "read", Share: 1, Time: 1}},

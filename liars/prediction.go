@@ -26,7 +26,8 @@ func predictionFamily() family {
 			nodes, notFound = unclaimed, "the lower end of the interval is too high in some cases, so it is an estimate and no bound"
 		}
 		for _, k := range lawtest.Kinds {
-			f.rows = append(f.rows, row{name: named(k) + suffix, honest: k.Name + ", " + where, goal: atMost(0.10), small: 10, full: 200,
+			f.rows = append(f.rows, row{name: named(k) + suffix, honest: k.Name + ", " + where, goal: atMost(0.10),
+				small: 10, full: 200,
 				try: func(_ context.Context, t *trial) (answer, error) { return t.outcome(k.Try(t.rand, beyond)), nil }})
 		}
 		f.rows = append(f.rows, row{name: "all" + suffix, honest: "one of these laws, " + where, goal: goal{0.02, 0.10}, small: 20, full: 500,

@@ -157,8 +157,8 @@ func checkLateness(s *Summary, _ Circumstances) []Finding {
 // checkLittle compares the mean number of operations in flight, from the marks of their begins and ends, with rate ×
 // service time, from the counted samples. So it finds operations that were lost or counted twice on the way from a
 // worker to the counts, and service times that are not those of the operations. It does not find a wrong clock, because
-// both use the same one. The limit of the difference is its error, from the scatter between intervals (operations belong
-// to the one in which they end), and the operations in flight at the end of the phase.
+// both use the same one. The limit of the difference is its error, from the scatter between intervals (operations
+// belong to the one in which they end), and the operations in flight at the end of the phase.
 func checkLittle(s *Summary, _ Circumstances) []Finding {
 	var diffs []float64
 	var counted, predicted float64

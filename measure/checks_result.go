@@ -280,9 +280,9 @@ func dips(rates []float64) (longest int, depth, lost float64) {
 	return longest, depth, lost / float64(len(rates))
 }
 
-// trends checks rate and response time over bins of a width, with waves as in [Drift], which must be fewer than those of
-// cycles. A cycle, such as that of checkpoints, has a number of bins. An outage has another finding, and would hide every
-// trend.
+// trends checks rate and response time over bins of a width, with waves as in [Drift], which must be fewer than those
+// of cycles. A cycle, such as that of checkpoints, has a number of bins. An outage has another finding, and would hide
+// every trend.
 func trends(s *Summary, width time.Duration, waves, cycle int) []Finding {
 	if total, _ := s.outages(); total > 0 {
 		return nil
@@ -340,9 +340,9 @@ func withoutCycle(values []float64, cycle int) []float64 {
 	return rest
 }
 
-// checkSettled looks for a warm-up at the beginning: with MSER, or in the first quarter if there are too few bins for it.
-// MSER also cuts a random part of a steady series, sometimes most of it, so a cut counts only if it changes the mean and
-// is not chance.
+// checkSettled looks for a warm-up at the beginning: with MSER, or in the first quarter if there are too few bins for
+// it. MSER also cuts a random part of a steady series, sometimes most of it, so a cut counts only if it changes the
+// mean and is not chance.
 func checkSettled(s *Summary, width time.Duration) []Finding {
 	_, rates, _ := s.bins(width)
 	if total, _ := s.outages(); total > 0 || len(rates) < 2*fewestTrendBins {

@@ -13,19 +13,20 @@ const mostWaves = 12
 const trendChance = 0.005
 
 // Drift tests whether a series of evenly spaced values has a trend, and returns the two-sided p-value, 1 for fewer than
-// eight values. Values may depend on their neighbours, as the seconds of a run do. The cosines of the lowest frequencies,
+// eight values. Values may depend on their neighbours, as the seconds of a run do. The cosines of the lowest
+// frequencies,
 //
 //	x_j = √(2/n) · Σ y_i · cos(π·j·(i+½)/n),  j = 1 … q
 //
-// are about independent and normal for every stationary series, with the variance S(πj/n), its spectrum. A trend is almost
-// only in the first one (98.6 % of its squares). So
+// are about independent and normal for every stationary series, with the variance S(πj/n), its spectrum. A trend is
+// almost only in the first one (98.6 % of its squares). So
 //
 //	t = (x_1/√S_1) / √( Σ x_j²/S_j / (q−1) ),  j = 2 … q
 //
 // has Student's distribution with q−1 degrees of freedom. (Müller and Watson, "Testing Models of Low-Frequency
-// Variability", Econometrica 2008.) S is that of values in which the memory of one step is φ, 1/(1 − 2φ·cos ω + φ²), with
-// φ from the residuals of a line, at least as large as the correlation of the second neighbours by that of the first: it
-// does not become smaller by noise of single values. waves bounds q.
+// Variability", Econometrica 2008.) S is that of values in which the memory of one step is φ, 1/(1 − 2φ·cos ω + φ²),
+// with φ from the residuals of a line, at least as large as the correlation of the second neighbours by that of the
+// first: it does not become smaller by noise of single values. waves bounds q.
 //
 // A memory longer than about a tenth of the series looks like a trend.
 func Drift(y []float64, waves int) (p float64) {
@@ -46,8 +47,8 @@ func Drift(y []float64, waves int) (p float64) {
 }
 
 // headDiffers tests whether the first values of a series have another mean than the rest, and returns the two-sided
-// p-value, 1 if fewer than eight are left. The variance of both means is that of a series with the spectrum of the rest at
-// frequency 0, estimated from its lowest q cosines as in [Drift]; t has q degrees of freedom.
+// p-value, 1 if fewer than eight are left. The variance of both means is that of a series with the spectrum of the rest
+// at frequency 0, estimated from its lowest q cosines as in [Drift]; t has q degrees of freedom.
 func headDiffers(y []float64, head int) (p float64) {
 	rest := y[head:]
 	q := min(mostWaves, len(rest)/2)
@@ -74,9 +75,9 @@ func waveOf(y []float64, j int, phi float64) float64 {
 	return x * x * 2 / n * (1 - 2*phi*math.Cos(w) + phi*phi)
 }
 
-// memory estimates how much a deviation of a value from the trend of its series carries over to the next one, 0 to 0.99.
-// The correlation of neighbours is too small by about (2+4φ)/n, because the trend is estimated, too (Marriott and Pope,
-// "Bias in the estimation of autocorrelations", Biometrika 1954).
+// memory estimates how much a deviation of a value from the trend of its series carries over to the next one, 0 to
+// 0.99. The correlation of neighbours is too small by about (2+4φ)/n, because the trend is estimated, too (Marriott and
+// Pope, "Bias in the estimation of autocorrelations", Biometrika 1954).
 func memory(y []float64) float64 {
 	n := float64(len(y))
 	mean, slope, squares := stats.Mean(y), 0.0, 0.0

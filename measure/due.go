@@ -26,8 +26,8 @@ const (
 )
 
 // Quantile returns the value of rank ⌈q·n⌉ in nanoseconds of the n operations that were due, if it is [Stated] or from
-// [OneMoment]. If the class of some lost operations is unknown, all of them count as operations of this class, so the value is an upper
-// bound.
+// [OneMoment]. If the class of some lost operations is unknown, all of them count as operations of this class, so the
+// value is an upper bound.
 func (d Due) Quantile(q float64) (ns int64, reach Reach) {
 	if reach = ReachOf(q, d.Answered.Count(), d.Lost, d.Unclassed); reach != Stated {
 		return 0, reach
@@ -55,8 +55,8 @@ func ReachOf(q float64, answered, lost, unclassed int64) Reach {
 // [MinEpisodes].
 func (d Due) Episodes(q float64) float64 { return d.course.episodes(d.quantile(q, d.Lost+d.Unclassed)) }
 
-// Value returns a percentile of operations that were due, without asking whether they are enough: for a moment of a run,
-// which is no result. It is false if the percentile has no answer.
+// Value returns a percentile of operations that were due, without asking whether they are enough: for a moment of a
+// run, which is no result. It is false if the percentile has no answer.
 func (d Due) Value(q float64) (ns int64, answered bool) {
 	if HasNoAnswer(q, d.Answered.Count(), d.Lost+d.Unclassed) {
 		return 0, false
@@ -86,8 +86,8 @@ func (d Due) quantile(q float64, lost int64) int64 {
 	return d.Answered.Quantile(float64(rankOf(q, answered+lost)) / float64(answered))
 }
 
-// HasNoAnswer reports whether the quantile q of operations that were due has no value, because more than 1−q of them did
-// not succeed. Without operations there is nothing to say.
+// HasNoAnswer reports whether the quantile q of operations that were due has no value, because more than 1−q of them
+// did not succeed. Without operations there is nothing to say.
 func HasNoAnswer(q float64, answered, lost int64) bool {
 	return lost > 0 && rankOf(q, answered+lost) > answered
 }

@@ -84,7 +84,9 @@ func (s *Summary) addMoment(iv *Interval) {
 }
 
 func (m moment) with(o moment) moment {
-	sum := moment{classes: make([]kinds, len(m.classes)), dropped: m.dropped + o.dropped, intervals: m.intervals + o.intervals}
+	sum := moment{
+		classes: make([]kinds, len(m.classes)), dropped: m.dropped + o.dropped, intervals: m.intervals + o.intervals,
+	}
 	for i := range sum.classes {
 		a, b := m.classes[i], o.classes[i]
 		sum.classes[i] = kinds{a.service.with(b.service), a.response.with(b.response)}

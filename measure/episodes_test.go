@@ -84,9 +84,9 @@ func TestIndependentOperationsNeedFewSeconds(t *testing.T) {
 	}
 }
 
-// Stalls come at random, each with 0.15 % of the operations of a run. The p99.9 of all time lies within them if more than
-// two thirds of a stall are expected per run, otherwise below them. At most 5 % of the runs may state another one. Without
-// the rule, each run with one stall states a p99.9 within it: 26 % of the runs if 0.3 are expected.
+// Stalls come at random, each with 0.15 % of the operations of a run. The p99.9 of all time lies within them if more
+// than two thirds of a stall are expected per run, otherwise below them. At most 5 % of the runs may state another one.
+// Without the rule, each run with one stall states a p99.9 within it: 26 % of the runs if 0.3 are expected.
 func TestStatedPercentilesAreThoseOfAllTime(t *testing.T) {
 	const seed, runs, seconds, n = 12, 400, 60, 4000
 	for _, expected := range []float64{0.1, 0.3, 4, 6, 10} {

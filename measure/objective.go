@@ -183,9 +183,9 @@ func (o *Objective) parseLimit(s string) error {
 	return nil
 }
 
-// Evaluate compares an objective with a phase. A result that is unknown is not met. A time that has no answer is missed,
-// whatever the limit and the direction of the comparison: see [Due]. So are the maximum and the mean if any operation
-// that was due did not succeed, because its time is longer than every other.
+// Evaluate compares an objective with a phase. A result that is unknown is not met. A time that has no answer is
+// missed, whatever the limit and the direction of the comparison: see [Due]. So are the maximum and the mean if any
+// operation that was due did not succeed, because its time is longer than every other.
 //
 // The class of dropped and unsent operations is unknown. An objective of a class is met or missed only if it would be
 // for every number of them that belong to the class, otherwise it is unknown.

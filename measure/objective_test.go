@@ -119,7 +119,8 @@ func TestEvaluate(t *testing.T) {
 		"p99.99>1ns":          {noAnswer: true}, // in both directions
 	} {
 		r := evaluated(t, s, text)
-		if r.Met != want.met || r.Unknown != want.unknown || r.NoAnswer != want.noAnswer || (r.Unknown || r.NoAnswer) != (r.Why != "") {
+		if r.Met != want.met || r.Unknown != want.unknown || r.NoAnswer != want.noAnswer ||
+			(r.Unknown || r.NoAnswer) != (r.Why != "") {
 			t.Errorf("%s: %+v", text, r)
 		} else if !want.unknown && !want.noAnswer && math.Abs(*r.Measured-want.measured) > 0.001*want.measured {
 			t.Errorf("%s: measured %v, want %v", text, *r.Measured, want.measured)

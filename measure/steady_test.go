@@ -61,7 +61,8 @@ func TestSteadyRunsAreCalledSteady(t *testing.T) {
 	const seed, runs = 21, 60
 	rng := rand.New(rand.NewPCG(seed, 0))
 	flat := func(int) float64 { return 1 }
-	for _, n := range []noise{{0.02, 0, false}, {0.15, 0, false}, {0.15, 0.5, false}, {0.15, 0.8, true}, {0.15, 0.9, false}} {
+	noises := []noise{{0.02, 0, false}, {0.15, 0, false}, {0.15, 0.5, false}, {0.15, 0.8, true}, {0.15, 0.9, false}}
+	for _, n := range noises {
 		for _, seconds := range []int{240, 600} {
 			for name, course := range map[string]func(int) float64{"flat": flat, "checkpoints": checkpoints} {
 				if wrong := n.unsteady(rng, runs, seconds, course); wrong > 0.05+2*math.Sqrt(0.05*0.95/runs) {

@@ -46,8 +46,8 @@ type IntervalClass struct {
 }
 
 // IntervalLatency sums up the latencies of an interval. The whole distribution is in latency.hlog. Percentiles of
-// response and service are of all operations of the class that ended in the interval, -1 if more did not succeed than lie
-// above it ([NoAnswer]).
+// response and service are of all operations of the class that ended in the interval, -1 if more did not succeed than
+// lie above it ([NoAnswer]).
 type IntervalLatency struct {
 	Count int64 `json:"count"`
 	measure.Exact
@@ -67,7 +67,9 @@ func newIntervalLatency(d measure.Due) *IntervalLatency {
 		}
 		return NoAnswer
 	}
-	return &IntervalLatency{Count: h.Count(), Exact: h.Exact(), P50: quantile(0.5), P99: quantile(0.99), P999: quantile(0.999)}
+	return &IntervalLatency{
+		Count: h.Count(), Exact: h.Exact(), P50: quantile(0.5), P99: quantile(0.99), P999: quantile(0.999),
+	}
 }
 
 func newIntervalLine(d measure.Dims, iv *measure.Interval) IntervalLine {

@@ -105,8 +105,8 @@ func NewPhaseResult(s *measure.Summary, cores float64) (PhaseResult, error) {
 	return p, nil
 }
 
-// newClassResult summarizes a class, "" for all together. succeeded is the number of its operations that succeeded within
-// the phase.
+// newClassResult summarizes a class, "" for all together. succeeded is the number of its operations that succeeded
+// within the phase.
 func newClassResult(s *measure.Summary, class string, ci *measure.ClassInterval, succeeded int64) (ClassResult, error) {
 	r := ClassResult{
 		Name: cmp.Or(class, "all"), Counts: s.Dims.Tally(ci.Counts), Outcomes: map[string]int64{},

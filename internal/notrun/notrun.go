@@ -1,5 +1,6 @@
 // Package notrun names what tests could not check on a machine, so that it is not taken for checked. A test that
-// returns early because of the machine calls [Here]. At its end, `make test` lists all of them by name (tools/notrun.sh).
+// returns early because of the machine calls [Here]. At its end, `make test` lists all of them by name
+// (tools/notrun.sh).
 package notrun
 
 import (

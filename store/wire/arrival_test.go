@@ -27,7 +27,8 @@ func TestAnswersHaveArrivals(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	s, err := Open(context.Background(), store.Config{Target: r.URI(), Database: "x", Sessions: 1, Timeout: 10 * time.Second})
+	s, err := Open(context.Background(),
+		store.Config{Target: r.URI(), Database: "x", Sessions: 1, Timeout: 10 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}

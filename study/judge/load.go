@@ -187,7 +187,9 @@ func newTrial(dir string, r *record.Run, metrics []string) Trial {
 	if len(metrics) == 0 {
 		metrics = kept(classes(r))
 	}
-	t := Trial{Record: dir, Started: r.Started, Values: Values(r, metrics), NoAnswer: NoAnswer(r, metrics), Facts: NewFacts(r)}
+	t := Trial{
+		Record: dir, Started: r.Started, Values: Values(r, metrics), NoAnswer: NoAnswer(r, metrics), Facts: NewFacts(r),
+	}
 	t.Why, t.Doubts = standing(r.Validity)
 	switch {
 	case t.Why != "":

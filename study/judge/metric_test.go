@@ -64,7 +64,8 @@ func TestValues(t *testing.T) {
 	}
 }
 
-// A percentile with fewer answers than it needs is no value, misses objectives, and leaves a comparison without a verdict.
+// A percentile with fewer answers than it needs is no value, misses objectives, and leaves a comparison without a
+// verdict.
 func TestMetricsWithoutAnswer(t *testing.T) {
 	r := measured()
 	l := r.Phases[0].All.Response
@@ -91,8 +92,9 @@ func TestMetricsWithoutAnswer(t *testing.T) {
 		}
 	}
 	rules := newRules(0.03, 0.95)
-	same := []observation{{1, 1}, {1.001, 2}, {1.002, 3}, {1.001, 4}}
-	one := newCell(parseMetric("p99"), same, same, "", rules)
+	base := []observation{{1, 1, -1}, {1.001, 2, -1}, {1.002, 3, -1}, {1.001, 4, -1}}
+	same := []observation{{1, 1, 1}, {1.001, 2, 1}, {1.002, 3, 1}, {1.001, 4, 1}}
+	one := newCell(parseMetric("p99"), base, same, "", rules)
 	one.withoutAnswer(0, 1)
 	decide([]*cell{one}, rules)
 	if one.Verdict != record.Inconclusive || !strings.Contains(one.Note, "no answer in 0 trials of the baseline and in 1 trial") {

@@ -264,8 +264,8 @@ func (j *judgement) objectives() []record.ConfigurationObjective {
 	return results
 }
 
-// objectiveOf checks an objective for a trial. A time without an answer is missed. A percentile that the trial could not
-// state is below a limit if the trial's maximum is.
+// objectiveOf checks an objective for a trial. A time without an answer is missed. A percentile that the trial could
+// not state is below a limit if the trial's maximum is.
 func objectiveOf(t *record.Trial, o measure.Objective) (holds, known bool) {
 	if slices.Contains(t.NoAnswer, ofObjective(o)) {
 		return false, true

@@ -27,10 +27,11 @@ const (
 )
 
 // Capacity finds the highest offered rate at which at least 99 % of the offered operations succeed in time and every
-// objective holds (a percentile above p99 is missed with fewer failures, see [measure.Due]): a ramp until a rate fails, bisection down to the precision, then new trials of that rate in random
-// order with trials above and below it, so that luck, drift and previous trials do not decide. All of them must hold,
-// and the lower end of the interval of the achieved share must be at least 99 %; otherwise the rate is lowered by the
-// precision and confirmed again. The result is a measured rate, never a computed one.
+// objective holds (a percentile above p99 is missed with fewer failures, see [measure.Due]): a ramp until a rate fails,
+// bisection down to the precision, then new trials of that rate in random order with trials above and below it, so that
+// luck, drift and previous trials do not decide. All of them must hold, and the lower end of the interval of the
+// achieved share must be at least 99 %; otherwise the rate is lowered by the precision and confirmed again. The result
+// is a measured rate, never a computed one.
 //
 // If the load generator may be the reason for a failed rate, that is not the limit of the target: if only such rates
 // are above the result, it says "at least". The first failed rate of a ramp is tried again, because one disturbance
