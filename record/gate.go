@@ -31,11 +31,12 @@ type Gate struct {
 // GateMetric is one metric of the new record.
 type GateMetric struct {
 	// Group says what was measured.
-	Group  string  `json:"group"`
-	Metric string  `json:"metric"`
-	Unit   string  `json:"unit"`
-	Higher bool    `json:"higher_is_better"`
-	Value  float64 `json:"value"`
+	Group  string `json:"group"`
+	Metric string `json:"metric"`
+	Unit   string `json:"unit"`
+	Higher bool   `json:"higher_is_better"`
+	// Value is absent if it has no answer: more operations of the new record did not succeed than lie above it.
+	Value *float64 `json:"value,omitempty"`
 	// N is the number of records since the last change of the branch, Mean their mean. Low and High are where one more
 	// record is expected if nothing changed, with 95 % for all metrics together.
 	N    int      `json:"n"`

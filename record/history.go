@@ -49,6 +49,8 @@ type HistoryPoint struct {
 	Why string `json:"why,omitempty"`
 	// Values are its figures by metric: operations per second, nanoseconds or shares.
 	Values map[string]float64 `json:"values"`
+	// NoAnswer are the metrics without a value, because more operations of a trial did not succeed than lie above them.
+	NoAnswer []string `json:"no_answer,omitempty"`
 }
 
 // HistorySeries is one metric over the points of a group.

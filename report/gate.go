@@ -20,11 +20,19 @@ func gateDocument(g *record.Gate) *Document {
 	s := Section{Title: "metrics", Table: &Table{Header: []string{"metric", "of", "new", "before", "expected", "change", "n", "verdict"}, Left: 2, Last: 1}}
 	for i := range g.Metrics {
 		m := &g.Metrics[i]
-		s.Table.row(m.Metric, m.Group, optional(&m.Value, m.Unit), optional(m.Mean, m.Unit), span(m.Low, m.High, m.Unit),
+		s.Table.row(m.Metric, m.Group, gateValue(m), optional(m.Mean, m.Unit), span(m.Low, m.High, m.Unit),
 			gateChange(m), fmt.Sprint(m.N), string(m.Verdict))
 	}
 	d.Sections = appendFilled(nil, s)
 	return d
+}
+
+// gateValue is the value of the new record.
+func gateValue(m *record.GateMetric) string {
+	if m.Value == nil {
+		return NoAnswer
+	}
+	return optional(m.Value, m.Unit)
 }
 
 func gateTitle(g *record.Gate) string {
@@ -53,7 +61,10 @@ func GateComment(w io.Writer, g *record.Gate) error {
 	}
 	const most = 50
 	m := &g.Metrics[0]
-	course := append(append([]float64{}, m.Course[max(0, len(m.Course)-most):]...), m.Value)
+	course := append([]float64{}, m.Course[max(0, len(m.Course)-most):]...)
+	if m.Value != nil {
+		course = append(course, *m.Value)
+	}
 	var values, names []string
 	for i, x := range course {
 		values, names = append(values, fmt.Sprintf("%g", x)), append(names, fmt.Sprint(i-len(course)+1))
@@ -111,8 +122,12 @@ func JUnit(w io.Writer, g *record.Gate) error {
 
 // gateSentence says what was measured, what it means, and what to do.
 func gateSentence(m *record.GateMetric) string {
+	if m.Value == nil {
+		return fmt.Sprintf("%s of %s has no answer: more operations did not succeed than lie above it. See the failures of the run.",
+			m.Metric, m.Group)
+	}
 	return fmt.Sprintf("%s of %s is %s; %s before it had a mean of %s, and one more is expected in %s. Compare this change with the one before, "+
-		"or run again if the machine was busy.", m.Metric, m.Group, optional(&m.Value, m.Unit), figure.Plural(m.N, "record"),
+		"or run again if the machine was busy.", m.Metric, m.Group, gateValue(m), figure.Plural(m.N, "record"),
 		optional(m.Mean, m.Unit), span(m.Low, m.High, m.Unit))
 }
 

@@ -19,7 +19,8 @@ const minBefore = 3
 // one family: the probabilities of both tests are corrected after Holm, at 5 % each ([stats.Next]).
 //
 //   - equivalent: the level of the new record is within the margin of the earlier ones, by two one-sided tests.
-//   - worse or better: the record is not what one more is expected to be, and the difference is above the margin.
+//   - worse or better: the record is not what one more is expected to be, and the difference is above the margin. A
+//     percentile without an answer is worse than all that have one.
 func Gate(h *record.HistoryReport, name string, margin float64) *record.Gate {
 	r := newRules(margin, 0)
 	var tests []*expected
@@ -69,6 +70,7 @@ func gravity(v record.Verdict) int {
 // expected is a metric of a new record while it is being judged.
 type expected struct {
 	record.GateMetric
+	value                 float64
 	known                 bool // there are enough earlier records
 	next                  stats.Expected
 	back                  func(float64) float64 // from the scale of next
@@ -76,12 +78,15 @@ type expected struct {
 }
 
 func newExpected(g *record.HistoryGroup, s *record.HistorySeries, at int, margin float64) (m *expected, ok bool) {
-	value, ok := g.Points[at].Values[s.Metric]
-	if !ok {
+	value, answered := g.Points[at].Values[s.Metric]
+	if !answered && !slices.Contains(g.Points[at].NoAnswer, s.Metric) {
 		return nil, false
 	}
-	m = &expected{margin: margin, GateMetric: record.GateMetric{Group: g.Name, Metric: s.Metric, Unit: s.Unit,
-		Higher: s.Higher, Value: value, Verdict: record.Inconclusive, Course: []float64{}}}
+	m = &expected{margin: margin, value: value, GateMetric: record.GateMetric{Group: g.Name, Metric: s.Metric,
+		Unit: s.Unit, Higher: s.Higher, Verdict: record.Inconclusive, Course: []float64{}}}
+	if answered {
+		m.Value = &value
+	}
 	from := 0
 	for k := range s.Changes {
 		from, m.Changed = s.Changes[k].Index, &s.Changes[k]
@@ -101,7 +106,12 @@ func newExpected(g *record.HistoryGroup, s *record.HistorySeries, at int, margin
 		}
 	}
 	m.N = len(before)
-	m.expect(before)
+	switch {
+	case answered:
+		m.expect(before)
+	case m.N >= minBefore:
+		m.Verdict = record.Worse
+	}
 	return m, true
 }
 
@@ -109,7 +119,7 @@ func newExpected(g *record.HistoryGroup, s *record.HistorySeries, at int, margin
 func (m *expected) expect(before []float64) {
 	to, margin := math.Log, math.Log1p(m.margin)
 	m.back = math.Exp
-	if len(before) == 0 || slices.Min(before) <= 0 || m.Value <= 0 { // shares of errors
+	if len(before) == 0 || slices.Min(before) <= 0 || m.value <= 0 { // shares of errors
 		to = func(x float64) float64 { return x }
 		margin, m.back = m.margin*math.Abs(stats.Mean(before)), to
 	}
@@ -120,8 +130,8 @@ func (m *expected) expect(before []float64) {
 	if m.next, m.known = stats.Next(xs); !m.known {
 		return
 	}
-	m.differs, m.same = m.next.Differs(to(m.Value)), m.next.Within(to(m.Value), margin)
-	if m.Value == 0 && slices.Max(before) == 0 {
+	m.differs, m.same = m.next.Differs(to(m.value)), m.next.Within(to(m.value), margin)
+	if m.value == 0 && slices.Max(before) == 0 {
 		m.same = 0 // zero in every record
 	}
 }
@@ -143,14 +153,14 @@ func decideGate(all []*expected) []record.GateMetric {
 		low, high := m.back(around.Low), m.back(around.High)
 		m.Mean, m.Low, m.High = &typical, &low, &high
 		if typical != 0 {
-			ratio := m.Value / typical
+			ratio := m.value / typical
 			m.Ratio = &ratio
 		}
 		switch {
 		case within[i] <= level:
 			m.Verdict = record.Equivalent
-		case differ[i] >= level || math.Abs(m.Value-typical) <= m.margin*math.Abs(typical):
-		case (m.Value > typical) == m.Higher:
+		case differ[i] >= level || math.Abs(m.value-typical) <= m.margin*math.Abs(typical):
+		case (m.value > typical) == m.Higher:
 			m.Verdict = record.Better
 		default:
 			m.Verdict = record.Worse

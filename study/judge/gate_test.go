@@ -2,6 +2,7 @@ package judge
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -54,5 +55,19 @@ func TestGateOfErrors(t *testing.T) {
 	h.Groups[0].Series[0].Higher = false
 	if g := Gate(h, "4", 0.03); g.Verdict != record.Worse {
 		t.Errorf("%s, want worse", g.Verdict)
+	}
+}
+
+// A percentile without an answer is worse than those that have one, and says nothing beside too few of them.
+func TestGateWithoutAnswer(t *testing.T) {
+	for n, want := range map[int]record.Verdict{2: record.Inconclusive, 3: record.Worse} {
+		h := before(slices.Repeat([]float64{10}, n+1)...)
+		h.Groups[0].Series[0].Higher = false
+		last := &h.Groups[0].Points[n]
+		last.Values, last.NoAnswer = map[string]float64{}, []string{"throughput"}
+		g := Gate(h, fmt.Sprint(n), 0.03)
+		if g.Verdict != want || len(g.Metrics) != 1 || g.Metrics[0].Value != nil {
+			t.Errorf("after %d records: %s, want %s: %+v", n, g.Verdict, want, g.Metrics)
+		}
 	}
 }

@@ -197,6 +197,10 @@ func newPoint(s *Side, metrics []Metric, r rules) record.HistoryPoint {
 		}
 	}
 	for _, m := range metrics {
+		if slices.ContainsFunc(trials, func(t Trial) bool { return slices.Contains(t.NoAnswer, m.Name) }) {
+			p.NoAnswer = append(p.NoAnswer, m.Name)
+			continue
+		}
 		if x, _, _ := typical(m, figuresOf(trials, m.Name), r); x != nil {
 			p.Values[m.Name] = *x
 		}
