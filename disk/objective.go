@@ -17,6 +17,8 @@ func Conclude(p *record.Probe) record.Conclusion {
 		return record.NoResult
 	case p.Status == record.Interrupted || p.Status == record.Killed:
 		return record.Ended
+	case slices.ContainsFunc(p.Validity, func(f measure.Finding) bool { return f.ID == "altered" }):
+		return record.Incredible
 	case p.Verdict == record.Lying: // proven, whatever the figures are worth
 		return record.Missed
 	case measure.Worst(p.Validity) == measure.Invalid:

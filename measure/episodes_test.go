@@ -163,3 +163,18 @@ func TestCoarseBuckets(t *testing.T) {
 		t.Error("no moment has episodes")
 	}
 }
+
+// An objective of a percentile from one stall is unknown, unless not even the slowest operation is above the limit.
+func TestObjectiveOfOneStall(t *testing.T) {
+	s := timed(t, 60, 2000, func(second int) int64 {
+		if second == 30 {
+			return 300e6
+		}
+		return 1e6
+	})
+	for text, met := range map[string]bool{"service.p99<1s": true, "service.p99<200ms": false, "service.p99>1ms": false} {
+		if r := evaluated(t, s, text); r.Met != met || r.Unknown == met || *r.Measured < 290e6 {
+			t.Errorf("%s: %+v", text, r)
+		}
+	}
+}

@@ -217,6 +217,9 @@ func (o Objective) MetBy(x float64) bool {
 	return x >= o.Limit
 }
 
+// below reports whether the objective is an upper limit.
+func (o Objective) below() bool { return o.Op == "<" || o.Op == "<=" }
+
 // EvaluateAll evaluates all objectives with one summary.
 func EvaluateAll(list []Objective, s *Summary) []ObjectiveResult {
 	var results []ObjectiveResult
@@ -318,7 +321,12 @@ func (o Objective) evaluateTime(s *Summary, r *ObjectiveResult) {
 		return
 	case OneMoment:
 		x := float64(ns)
-		r.Unknown, r.OneMoment, r.Measured = true, true, &x
+		r.Measured = &x
+		if o.below() && d.Lost+d.Unclassed == 0 && o.MetBy(float64(d.Answered.Max())) {
+			r.Met = true // not even the slowest moment is above the limit
+			return
+		}
+		r.Unknown, r.OneMoment = true, true
 		r.Why = fmt.Sprintf("the operations at or beyond %s come from too few moments of the run: %s, and it needs %s", o.Metric,
 			figure.Significant(d.Episodes(q)), figure.Significant(MinEpisodes))
 		return

@@ -37,7 +37,7 @@ func TestDrillTellsMannersApart(t *testing.T) {
 		"round 5: while the fault was in place, throughput was 250 ok/s. That is 25",
 		"## drill: holds; crash (connections break): outage 2.00 s (median), 3.00 s (longest), no acknowledged write lost; " +
 			"black hole (connections hang): outage 12.0 s and one that did not end while the load ran in 1 of 2 rounds, up to 7 acknowledged writes lost in a round, " +
-			"which w:1 allows (the oldest acknowledged 80.0 ms before the fault took effect); slow: outage 0, loss not known",
+			"which w:1 allows (acknowledged up to 80.0 ms before the fault took effect); slow: outage 0, loss not known",
 		"Crash (connections break): two without loss.", "Black hole (connections hang): one of two.", "| 4 | holds | black-hole | did not end |",
 	} {
 		if !strings.Contains(b.String(), want) {

@@ -359,7 +359,7 @@ func explainPercentiles(s *Section, p *record.PhaseResult, unsent int64) {
 		s.Lines = append(s.Lines, "-: too few values to state a percentile with 95 % confidence")
 	}
 	anyMarked := func(cells []string) bool { return slices.ContainsFunc(cells, marked) }
-	if slices.ContainsFunc(s.Table.Narrow().Rows, anyMarked) {
+	if slices.ContainsFunc(s.Table.Rows, anyMarked) {
 		s.Lines = append(s.Lines, fewMoments+": the slowest operations come from too few moments of the run, such as one stall, so this is "+
 			"not a percentile of the target. Measure longer")
 	}
