@@ -175,8 +175,10 @@ func objectiveRows() []row {
 	oneStall := func(rng *rand.Rand) played {
 		normal, at := steady(rng, 0.002), 5+50*rng.Float64()
 		return played{seconds: 60, rate: 500, service: func(now float64) (float64, bool) {
-			if now > at && now < at+1 {
-				return max(0.001, at+1-now) * 0.04, true // below the limit, but all of the tail
+			if left := at + 1 - now; left > 0.97 && left < 1 {
+				return 0.08, true // too few to move p99.9 above the limit
+			} else if left > 0 && left < 1 {
+				return max(0.001, left) * 0.04, true // below the limit, but all of the tail
 			}
 			return normal(now)
 		}}
