@@ -66,7 +66,8 @@ func TestExternalDrill(t *testing.T) {
 		r.Manner() != "unknown" {
 		t.Errorf("the marked fault is %+v", f)
 	}
-	if r.Ledger == nil || r.Ledger.WrongReads == 0 || r.Ledger.LostWrites() == 0 || r.Ledger.LostWrites() != r.Ledger.Acknowledged ||
+	if r.Ledger == nil || r.Ledger.WrongReads == 0 ||
+		r.Ledger.LostWrites() == 0 || r.Ledger.LostWrites() != r.Ledger.Acknowledged ||
 		len(r.Ledger.LostRanges) == 0 {
 		t.Errorf("the ledger is %+v", r.Ledger)
 	}
