@@ -129,7 +129,7 @@ func fellBehind(phase *record.PhaseResult) string {
 }
 
 func (p *point) judgeObjective(to *record.SizeObjective, o measure.Objective, r measure.ObjectiveResult) {
-	atMost := o.Op == "<" || o.Op == "<="
+	atMost := o.AtMost()
 	if r.Measured != nil && (to.Worst == nil || atMost && *r.Measured > *to.Worst || !atMost && *r.Measured < *to.Worst) {
 		x := *r.Measured
 		to.Worst = &x

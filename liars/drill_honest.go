@@ -60,7 +60,7 @@ func storedAndCut(_ *drillTrial, x *exchange) error {
 // storedLate forwards the request when the client has closed its connection.
 func storedLate(d *drillTrial, x *exchange) error {
 	d.mu.Unlock()                         // other connections go on
-	_, _ = x.client.Read(make([]byte, 1)) // ends when the client gives up, because it sends nothing before the answer
+	_, _ = x.client.Read(make([]byte, 1)) // ends with the connection: the client sends nothing before the answer
 	d.mu.Lock()
 	if err := x.forward(); err != nil {
 		return err

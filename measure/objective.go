@@ -217,8 +217,8 @@ func (o Objective) MetBy(x float64) bool {
 	return x >= o.Limit
 }
 
-// below reports whether the objective is an upper limit.
-func (o Objective) below() bool { return o.Op == "<" || o.Op == "<=" }
+// AtMost reports whether the objective is an upper limit.
+func (o Objective) AtMost() bool { return o.Op == "<" || o.Op == "<=" }
 
 // EvaluateAll evaluates all objectives with one summary.
 func EvaluateAll(list []Objective, s *Summary) []ObjectiveResult {
@@ -322,7 +322,7 @@ func (o Objective) evaluateTime(s *Summary, r *ObjectiveResult) {
 	case OneMoment:
 		x := float64(ns)
 		r.Measured = &x
-		if o.below() && d.Lost+d.Unclassed == 0 && o.MetBy(float64(d.Answered.Max())) {
+		if o.AtMost() && d.Lost+d.Unclassed == 0 && o.MetBy(float64(d.Answered.Max())) {
 			r.Met = true // not even the slowest moment is above the limit
 			return
 		}
@@ -368,7 +368,7 @@ func (o Objective) decide(r *ObjectiveResult, least, most float64, unclassed int
 		return
 	}
 	r.Met, r.Measured = byMost, &least
-	if atMost := o.Op == "<" || o.Op == "<="; answered && atMost == r.Met {
+	if answered && o.AtMost() == r.Met {
 		r.Measured = &most // the value that proves it
 	}
 }

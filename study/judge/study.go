@@ -274,8 +274,7 @@ func objectiveOf(t *record.Trial, o measure.Objective) (holds, known bool) {
 		return o.MetBy(x), true
 	}
 	x, ok := t.Values[boundOf(o)]
-	below := o.Op == "<" || o.Op == "<="
-	return true, ok && below && o.MetBy(x)
+	return true, ok && o.AtMost() && o.MetBy(x)
 }
 
 // boundOf returns the maximum of the operations whose percentile an objective limits; "" for objectives of other
