@@ -29,6 +29,8 @@ const (
 	proofRecords = 300
 	proofLoose   = 50
 	proofBytes   = 512
+	// powerCuts is how often the power is cut until a cut loses something.
+	powerCuts = 3
 )
 
 const (
@@ -39,36 +41,61 @@ const (
 )
 
 // proof measures grade C if the power of the disks can be cut: it writes numbered records, each acknowledged after its
-// flush, then records without a flush, and cuts the power. All acknowledged records must exist afterwards. After an
-// interrupt there is no power cut and no grade.
+// flush, then records without a flush, and cuts the power. All acknowledged records must exist afterwards. A cut that
+// lost nothing proves nothing, as when the kernel flushed everything just before it, and is repeated with other
+// records. After an interrupt there is no further power cut, and no grade without one.
 func (p *probe) proof(ctx context.Context) error {
-	if p.Cutter == nil || ctx.Err() != nil {
+	if p.Cutter == nil {
 		return nil
+	}
+	var d *record.ProbeDurability
+	for n := range powerCuts {
+		next, err := p.powerCut(ctx, n)
+		if err != nil {
+			return err
+		}
+		if next == nil {
+			break
+		}
+		if d = next; d.Verdict != record.NotProvable {
+			break
+		}
+	}
+	if d != nil {
+		p.out.Durability = append(p.out.Durability, *d)
+	}
+	return nil
+}
+
+// powerCut writes the records of power cut n, cuts the power, and judges what exists afterwards. It returns nil if an
+// interrupt came before the cut.
+func (p *probe) powerCut(ctx context.Context, n int) (*record.ProbeDurability, error) {
+	if ctx.Err() != nil {
+		return nil, nil
 	}
 	p.Progress.Step(fmt.Sprintf("power cut after %d acknowledged records", proofRecords))
-	d := record.ProbeDurability{Grade: "C", Covers: p.Cutter.Covers(), Blind: p.Cutter.Blind(), Loose: proofLoose}
-	f, err := p.set.Create(files.Proof, false, false)
+	d := &record.ProbeDurability{Grade: "C", Covers: p.Cutter.Covers(), Blind: p.Cutter.Blind(), Loose: proofLoose}
+	f, err := p.set.Create(files.ProofName(n), false, false)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if err := p.writeProof(f, &d); err != nil {
+	if err := p.writeProof(f, d); err != nil {
 		f.Close()
-		return err
+		return nil, err
 	}
 	if err := f.Close(); err != nil {
-		return err
+		return nil, err
 	}
-	name := p.set.Path(files.Proof)
 	if err := p.set.Release(); err != nil {
-		return err
+		return nil, err
 	}
 	if ctx.Err() != nil {
-		return nil
+		return nil, nil
 	}
 	if d.Discarded, err = p.losePower(ctx); err != nil {
-		return err
+		return nil, err
 	}
-	kept := p.readProof(name)
+	kept := p.readProof(p.set.Path(files.ProofName(n)))
 	for i, ok := range kept {
 		switch {
 		case ok && i >= proofRecords:
@@ -77,9 +104,8 @@ func (p *probe) proof(ctx context.Context) error {
 			d.Missing++
 		}
 	}
-	judgePower(&d, "before a power cut")
-	p.out.Durability = append(p.out.Durability, d)
-	return nil
+	judgePower(d, "before a power cut")
+	return d, nil
 }
 
 // judgePower judges a power cut by the records that exist after it. Only a cut that lost something proves anything: the

@@ -65,7 +65,13 @@ func TestInterruptedWhileThePowerIsCut(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if c := p.Durability[len(p.Durability)-1]; c.Grade != "C" || c.Verdict != record.Honest || len(p.Steps) == 0 {
+			// The kernel may have flushed everything before the cut, which is not repeated after an interrupt.
+			want := record.Honest
+			c := p.Durability[len(p.Durability)-1]
+			if c.Discarded == 0 && c.Loose == 0 {
+				want = record.NotProvable
+			}
+			if c.Grade != "C" || c.Verdict != want || c.Missing > 0 || len(p.Steps) == 0 {
 				t.Errorf("%+v, %d steps", c, len(p.Steps))
 			}
 			if !slices.Contains(said.notes, "interrupted during the power cut; the power is restored and the filesystem is mounted again") {

@@ -75,22 +75,36 @@ func TestWrongDataIsNotHonest(t *testing.T) {
 	}
 }
 
-// pretending is a power cutter that cuts nothing.
-type pretending struct{}
+// pretending is a power cutter that cuts nothing, but says from its cut number says on that a write was discarded.
+type pretending struct{ cuts, says int }
 
-func (pretending) Cut(context.Context, string) (int64, error) { return 0, nil }
-func (pretending) Return(context.Context, string) error       { return nil }
-func (pretending) Covers() string                             { return "nothing" }
-func (pretending) Blind() string                              { return "everything" }
-
-// A power cut without a sign that it cut anything proves nothing.
-func TestPowerCutThatCutsNothing(t *testing.T) {
-	dir := t.TempDir()
-	p, err := probe(t, t.Context(), dir, disk.Options{Progress: silent{}, Cutter: pretending{}})
-	if err != nil {
-		t.Fatal(err)
+func (c *pretending) Cut(context.Context, string) (discarded int64, err error) {
+	if c.cuts++; c.says > 0 && c.cuts >= c.says {
+		discarded = 1
 	}
-	if c := p.Durability[len(p.Durability)-1]; c.Grade != "C" || c.Verdict != record.NotProvable || c.Loose != 0 {
-		t.Errorf("%+v", c)
+	return discarded, nil
+}
+
+func (*pretending) Return(context.Context, string) error { return nil }
+func (*pretending) Covers() string                       { return "nothing" }
+func (*pretending) Blind() string                        { return "everything" }
+
+// A power cut without a sign that it cut anything proves nothing, and is repeated until there is one.
+func TestPowerCutThatCutsNothing(t *testing.T) {
+	for _, c := range []struct {
+		says, cuts int
+		want       record.ProbeVerdict
+	}{
+		{says: 0, cuts: 3, want: record.NotProvable},
+		{says: 2, cuts: 2, want: record.Honest},
+	} {
+		cutter := &pretending{says: c.says}
+		p, err := probe(t, t.Context(), t.TempDir(), disk.Options{Progress: silent{}, Cutter: cutter})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := p.Durability[len(p.Durability)-1]; d.Grade != "C" || d.Verdict != c.want || d.Loose != 0 || cutter.cuts != c.cuts {
+			t.Errorf("%+v after %d cuts, want %d", d, cutter.cuts, c.cuts)
+		}
 	}
 }

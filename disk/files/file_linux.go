@@ -116,7 +116,7 @@ func (f *File) Align(logical int64) Alignment {
 
 // TryDirect tries O_DIRECT in the directory with a block of 4 KiB.
 func (s *Set) TryDirect() error {
-	f, err := s.Create(Proof, true, false)
+	f, err := s.Create(ProofName(0), true, false)
 	if err != nil {
 		return err
 	}

@@ -26,7 +26,7 @@ const (
 )
 
 // ours matches the names of test files.
-var ours = regexp.MustCompile(`^(owner|data|proof|journal-[0-9]{10}|table-[0-9]{3})$`)
+var ours = regexp.MustCompile(`^(owner|data|proof-[0-9]|journal-[0-9]{10}|table-[0-9]{3})$`)
 
 // databases are files that identify the directory of a database or a part of it, such as its journal.
 var databases = map[string]string{
@@ -110,11 +110,11 @@ func JournalName(number int) string { return fmt.Sprintf("journal-%010d", number
 // TableName is the name of a file that checkpoints write to.
 func TableName(number int) string { return fmt.Sprintf("table-%03d", number) }
 
-// Data and Proof are the names of the file of random reads and writes, and of the file of a power cut.
-const (
-	Data  = "data"
-	Proof = "proof"
-)
+// ProofName is the name of the file of a power cut.
+func ProofName(number int) string { return fmt.Sprintf("proof-%d", number) }
+
+// Data is the name of the file of random reads and writes.
+const Data = "data"
 
 // Remove removes all files and the directory. It may be called repeatedly.
 func (s *Set) Remove() {
@@ -204,8 +204,11 @@ func (s *Set) Explain(err error) error {
 }
 
 // Release closes all files, so that the filesystem can be unmounted. Afterwards another probe may remove the files as
-// those of a dead probe.
+// those of a dead probe. It may be called repeatedly.
 func (s *Set) Release() error {
+	if s.lock == nil {
+		return nil
+	}
 	err := s.lock.Close()
 	s.lock = nil
 	return err
