@@ -56,6 +56,16 @@ func newBook(p *plan, phase string, loops func() []measure.LoopUse) (*book, erro
 	return &book{collector: collector, rec: collector.Recorder()}, nil
 }
 
+// recorders makes a recorder for each phase that is open.
+func (b *books) recorders() (list [2]*measure.Recorder) {
+	for phase, book := range b.of {
+		if book != nil {
+			list[phase] = book.collector.Recorder()
+		}
+	}
+	return list
+}
+
 // gauge reads the operations in flight.
 func (b *books) gauge(now int64) {
 	for _, book := range b.of {

@@ -19,8 +19,10 @@ type controller struct {
 	step    int    // next of steps
 	stage   int    // next of stages
 	phase   string // announced last
-	gauged  int64  // next time to read the operations in flight
-	pauses  bool   // EventBackoff was announced
+	loops   []*eventLoop
+	spread  spread
+	gauged  int64 // next time to read the operations in flight
+	pauses  bool  // EventBackoff was announced
 
 	interrupted bool
 	cut         int64 // when that was
@@ -90,6 +92,9 @@ func (c *controller) start() error {
 	for _, l := range c.loops {
 		go l.loop.Run()
 	}
+	if len(c.loops) > 0 {
+		c.spread.begin(c.now())
+	}
 	return nil
 }
 
@@ -154,6 +159,7 @@ func (c *controller) catchUp(now int64) {
 	c.watch.overdue(now, &c.books)
 	c.watchOutage(now)
 	c.announceBackoff(now)
+	c.spreadLoops(now)
 	if now >= c.drained {
 		c.halt()
 	}

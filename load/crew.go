@@ -6,6 +6,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/plimsoll-bench/plimsoll/internal/loop"
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/store"
 	"github.com/plimsoll-bench/plimsoll/workload"
@@ -18,7 +19,7 @@ type crew struct {
 	clock
 	store    store.Store
 	workers  []*worker
-	loops    []*eventLoop // nil if every worker is a goroutine
+	tasks    []*loop.Task // of the workers, nil if every worker is a goroutine
 	schedule *schedule    // of an open loop, otherwise nil
 	limit    *limit
 	roster   *roster
@@ -141,8 +142,8 @@ func (c *crew) halt() {
 	c.stopping.Store(true)
 	c.once.Do(func() {
 		close(c.stop)
-		for _, l := range c.loops { // workers of a loop do not watch a channel
-			l.wakeAll()
+		for _, t := range c.tasks { // workers of a loop do not watch a channel
+			t.Wake()
 		}
 	})
 }

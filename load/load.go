@@ -56,6 +56,7 @@ const (
 	EventBackoff     = "backoff"     // workers pause because nothing can be sent
 	EventBackoffEnd  = "backoff-end" // no worker pauses
 	EventAbandoned   = "abandoned"   // a worker was abandoned because its session did not return
+	EventLoops       = "loops"       // the client has one more event loop, or cannot have one
 	EventInterrupted = "interrupted" // the run was interrupted
 	EventAborted     = "aborted"     // the run was aborted
 	EventStalled     = "stalled"     // this process did not run: suspended, stopped or starved

@@ -18,8 +18,11 @@ const manyWorkers = 128
 // eventLoop runs some of the workers of a crew on one thread, if their sessions can wait on the loop. A worker is the
 // same sequential code there; it yields the thread when it waits.
 type eventLoop struct {
-	loop  *loop.Loop
-	tasks []*loop.Task
+	loop *loop.Loop
+	// rec has the recorders of a loop that was added during the run. sharing counts the workers with the one of the
+	// warm-up, and one more, so that it stays open for those that come later.
+	rec     [2]*measure.Recorder
+	sharing int
 }
 
 // makeWaiters makes the waiters of workers on goroutines.
@@ -51,7 +54,7 @@ func (c *crew) wantedLoops() int {
 }
 
 // makeLoops spreads the workers over n loops.
-func (c *crew) makeLoops(n int) error {
+func (c *controller) makeLoops(n int) error {
 	for range n {
 		l, err := loop.New(c.base)
 		if err != nil {
@@ -62,8 +65,8 @@ func (c *crew) makeLoops(n int) error {
 	for i, w := range c.workers {
 		l := c.loops[i%len(c.loops)]
 		t := l.loop.Go(w.mainOn)
-		w.wait = &taskWaiter{crew: c, task: t}
-		l.tasks = append(l.tasks, t)
+		w.wait = &taskWaiter{crew: c.crew, task: t}
+		c.tasks = append(c.tasks, t)
 	}
 	return nil
 }
@@ -76,29 +79,18 @@ func (c *crew) giveRecorders(from *books, shares int) {
 			first := c.workers[i%shares]
 			w.rec, w.sharing = first.rec, first.sharing
 		} else {
-			w.sharing = new(int)
-			for phase, b := range from.of {
-				if b != nil {
-					w.rec[phase] = b.collector.Recorder()
-				}
-			}
+			w.sharing, w.rec = new(int), from.recorders()
 		}
 		*w.sharing++
 	}
 }
 
 // loopUse is what the event loops did until now.
-func (c *crew) loopUse() (list []measure.LoopUse) {
+func (c *controller) loopUse() (list []measure.LoopUse) {
 	for _, l := range c.loops {
 		list = append(list, l.loop.Use())
 	}
 	return list
-}
-
-func (l *eventLoop) wakeAll() {
-	for _, t := range l.tasks {
-		t.Wake()
-	}
 }
 
 // mainOn is the main function of a worker on an event loop.
@@ -119,6 +111,9 @@ type fair struct {
 
 func (f fair) step(w *worker) bool {
 	goOn := f.task.step(w)
+	if goOn && f.thread.Invited() {
+		w.move(f.thread)
+	}
 	if !f.thread.Waited() {
 		f.thread.Yield()
 	}

@@ -46,9 +46,10 @@ type worker struct {
 	lastOK atomic.Int64 // end of the last success, for the length of an outage
 	_      [48]byte
 
-	rec     [2]*measure.Recorder // by phase; that of the warm-up is nil after it
-	sharing *int                 // workers that still hold the warm-up's recorder
-	unsent  int                  // consecutive operations that could not even be sent
+	rec     [2]*measure.Recorder      // by phase; that of the warm-up is nil after it
+	sharing *int                      // workers that still hold the warm-up's recorder
+	goal    atomic.Pointer[eventLoop] // the loop to move to, if one has invited the worker
+	unsent  int                       // consecutive operations that could not even be sent
 	paused  bool
 	pace    pace
 	account

@@ -40,21 +40,35 @@ func (t *Task) Adopt(nc net.Conn) (*Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := t.loop
-	e := unix.EpollEvent{Events: unix.EPOLLIN | unix.EPOLLOUT | unix.EPOLLRDHUP | edge, Fd: int32(fd)}
-	if err := unix.EpollCtl(l.epoll, unix.EPOLL_CTL_ADD, fd, &e); err != nil {
+	l := t.loop.Load()
+	if err := l.watch(fd); err != nil {
 		_ = unix.Close(fd)
-		return nil, os.NewSyscallError("epoll_ctl", err)
-	}
-	for fd >= len(l.conns) {
-		l.conns = append(l.conns, make([]*Conn, fd+1)...)
+		return nil, err
 	}
 	c := &Conn{task: t, fd: fd, local: nc.LocalAddr(), remote: nc.RemoteAddr(), writable: true, readUntil: Never,
 		writeUntil: Never, arrived: Never}
-	l.conns[fd] = c
+	l.keep(c)
 	_ = arrival.Stamp(fd) // if it fails, the arrival is unknown
 	_ = nc.Close()        // closes the descriptor of the runtime's poller; the connection stays open
 	return c, nil
+}
+
+// watch lets epoll report the events of a file descriptor. Any goroutine may call it.
+func (l *Loop) watch(fd int) error {
+	e := unix.EpollEvent{Events: unix.EPOLLIN | unix.EPOLLOUT | unix.EPOLLRDHUP | edge, Fd: int32(fd)}
+	return os.NewSyscallError("epoll_ctl", unix.EpollCtl(l.epoll, unix.EPOLL_CTL_ADD, fd, &e))
+}
+
+func (l *Loop) unwatch(fd int) {
+	// A child that is being started may have a copy of the descriptor for a moment.
+	_ = unix.EpollCtl(l.epoll, unix.EPOLL_CTL_DEL, fd, nil)
+}
+
+func (l *Loop) keep(c *Conn) {
+	for c.fd >= len(l.conns) {
+		l.conns = append(l.conns, make([]*Conn, c.fd+1)...)
+	}
+	l.conns[c.fd] = c
 }
 
 // duplicate makes a second file descriptor, which the runtime's poller does not watch.
@@ -119,7 +133,7 @@ func (c *Conn) TryRead(b []byte) (int, error) {
 		return 0, net.ErrClosed
 	}
 	n, stamp, errno := c.receiver.Receive(c.fd, b)
-	c.arrived = c.task.loop.since(stamp)
+	c.arrived = c.task.loop.Load().since(stamp)
 	switch {
 	case errno == syscall.EAGAIN:
 		c.readable = false
@@ -139,7 +153,7 @@ func (c *Conn) Arrived() time.Time {
 	if c.arrived == Never {
 		return time.Time{}
 	}
-	return c.task.loop.base.Add(time.Duration(c.arrived))
+	return c.task.loop.Load().base.Add(time.Duration(c.arrived))
 }
 
 // Read reads at least one byte, and waits for it until the deadline.
@@ -194,9 +208,9 @@ func (c *Conn) Close() error {
 	if c.fd < 0 {
 		return net.ErrClosed
 	}
-	c.task.loop.conns[c.fd] = nil
-	// A child that is being started may have a copy for a moment.
-	_ = unix.EpollCtl(c.task.loop.epoll, unix.EPOLL_CTL_DEL, c.fd, nil)
+	l := c.task.loop.Load()
+	l.conns[c.fd] = nil
+	l.unwatch(c.fd)
 	err := unix.Close(c.fd)
 	c.fd, c.readable, c.writable = -1, true, true // ends waits
 	return os.NewSyscallError("close", err)
@@ -207,17 +221,17 @@ func (c *Conn) RemoteAddr() net.Addr { return c.remote }
 
 // SetDeadline sets the end of waits of reads and writes. A zero time is [Never].
 func (c *Conn) SetDeadline(at time.Time) error {
-	c.readUntil = nanos(c.task.loop.base, at)
+	c.readUntil = nanos(c.task.loop.Load().base, at)
 	c.writeUntil = c.readUntil
 	return nil
 }
 
 func (c *Conn) SetReadDeadline(at time.Time) error {
-	c.readUntil = nanos(c.task.loop.base, at)
+	c.readUntil = nanos(c.task.loop.Load().base, at)
 	return nil
 }
 
 func (c *Conn) SetWriteDeadline(at time.Time) error {
-	c.writeUntil = nanos(c.task.loop.base, at)
+	c.writeUntil = nanos(c.task.loop.Load().base, at)
 	return nil
 }

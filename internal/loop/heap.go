@@ -20,17 +20,25 @@ func (h *timers) push(t *Task, key int64) {
 
 // pop removes the first task.
 func (h *timers) pop() *Task {
+	first := (*h)[0]
+	h.remove(first)
+	return first
+}
+
+// remove removes a task that is in the heap.
+func (h *timers) remove(t *Task) {
 	old := *h
-	first, last := old[0], len(old)-1
-	old[0] = old[last]
-	old[0].pos = 0
+	at, last := t.pos, len(old)-1
+	if at != last {
+		old.swap(at, last)
+	}
 	old[last] = nil
 	*h = old[:last]
-	if last > 1 {
-		h.down(0)
+	if at != last {
+		h.down(at)
+		h.up(at)
 	}
-	first.pos = -1
-	return first
+	t.pos = -1
 }
 
 // earlier moves a task to an earlier time, or adds it.

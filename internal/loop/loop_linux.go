@@ -5,6 +5,7 @@ import (
 	"iter"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -33,7 +34,7 @@ type Loop struct {
 	scheduled int64 // last call of the scheduler
 	meter     meter
 	tasks     []*Task // not started yet
-	live      int     // number of tasks that have not ended
+	live      int     // number of its tasks that have not ended, those that it invited included
 	timers    timers
 	conns     []*Conn // by file descriptor
 	ready     []*Task // can continue without a condition
@@ -45,11 +46,20 @@ type Loop struct {
 	read  []message // the last inbox; reused memory
 }
 
-// message of another thread to a task.
+// message of another thread about a task.
 type message struct {
 	task *Task
-	back bool // the offloaded call has returned; otherwise the task is woken
+	news news
 }
+
+type news uint8
+
+const (
+	woken   news = iota
+	back         // the offloaded call has returned
+	arrived      // from another loop
+	stays        // the task does not come, although it was invited
+)
 
 // state is the condition that a task waits for.
 type state uint8
@@ -59,12 +69,15 @@ const (
 	reading
 	writing
 	parked
-	away // an offloaded call is running
+	away    // an offloaded call is running
+	leaving // for another loop
 )
 
 // Task is a function that runs on a loop. Only that function may call its methods, except for [Task.Wake].
 type Task struct {
-	loop   *Loop
+	loop   atomic.Pointer[Loop] // only changes when the task moves
+	to     atomic.Pointer[Loop] // the loop that invited the task, see [Loop.Invite]
+	conns  []*Conn              // those that move with it
 	run    func(*Task)
 	resume func() (struct{}, bool)
 	yield  func(struct{}) bool
@@ -109,7 +122,8 @@ func (l *Loop) close() {
 
 // Go adds a task. Call it before Run only.
 func (l *Loop) Go(f func(*Task)) *Task {
-	t := &Task{loop: l, run: f, timer: timer{pos: -1}}
+	t := &Task{run: f, timer: timer{pos: -1}}
+	t.loop.Store(l)
 	l.tasks = append(l.tasks, t)
 	l.live++
 	return t
@@ -146,9 +160,10 @@ func (l *Loop) Run() {
 		}
 	}
 	l.mu.Lock() // after close, Wake must not write to the file descriptor, which another file may have then
-	defer l.mu.Unlock()
 	l.close()
 	l.bell = -1
+	l.mu.Unlock()
+	l.receive() // for tasks that have moved
 }
 
 // Use returns what the loop did until now. Any goroutine may call it.
@@ -174,6 +189,11 @@ func (l *Loop) step(t *Task) {
 	if _, more := t.resume(); !more {
 		l.live--
 		t.until = Never
+		if to := t.to.Swap(ended); to != nil {
+			to.send(message{t, stays})
+		}
+	} else if t.state == leaving {
+		l.release(t)
 	}
 }
 
@@ -234,9 +254,13 @@ func (l *Loop) receive() {
 	l.mu.Unlock()
 	for _, m := range l.read {
 		switch t := m.task; {
-		case m.back:
-			l.step(t)
-		case t.state == parked:
+		case m.news == stays:
+			l.live--
+		case m.news == arrived:
+			l.take(t)
+		case t.loop.Load() != l:
+			t.tell(m.news)
+		case m.news == back, t.state == parked:
 			l.step(t)
 		default:
 			t.woken = true
@@ -265,7 +289,7 @@ func (l *Loop) expire(now int64) {
 func (t *Task) wait(s state, until int64) bool {
 	t.state, t.until, t.late, t.waited = s, until, false, true
 	if until != Never {
-		t.loop.timers.earlier(t, until)
+		t.loop.Load().timers.earlier(t, until)
 	}
 	t.yield(struct{}{})
 	return !t.late
@@ -282,7 +306,17 @@ func (t *Task) Park(until int64) (woken bool) {
 }
 
 // Wake ends the current or the next Park of the task. Any goroutine may call it.
-func (t *Task) Wake() { t.loop.send(message{task: t}) }
+func (t *Task) Wake() { t.tell(woken) }
+
+// tell sends a message to the loop of the task, which may move meanwhile.
+func (t *Task) tell(n news) {
+	for {
+		l := t.loop.Load()
+		if l.send(message{t, n}) || t.loop.Load() == l {
+			return
+		}
+	}
+}
 
 // Waited reports whether the task has waited since the last call.
 func (t *Task) Waited() bool {
@@ -293,7 +327,8 @@ func (t *Task) Waited() bool {
 
 // Yield lets all tasks continue that can.
 func (t *Task) Yield() {
-	t.loop.ready = append(t.loop.ready, t)
+	l := t.loop.Load()
+	l.ready = append(l.ready, t)
 	t.wait(running, Never)
 }
 
@@ -301,19 +336,21 @@ func (t *Task) Yield() {
 func (t *Task) Offload(f func()) {
 	go func() {
 		f()
-		t.loop.send(message{task: t, back: true})
+		t.tell(back)
 	}()
 	t.wait(away, Never)
 }
 
-func (l *Loop) send(m message) {
+// send returns false if all tasks of the loop have ended or moved.
+func (l *Loop) send(m message) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.bell < 0 {
-		return // all tasks have ended
+		return false
 	}
 	if l.inbox = append(l.inbox, m); len(l.inbox) == 1 {
 		// It fails only if the counter overflows, after 2^64 writes.
 		_, _ = unix.Write(l.bell, []byte{1, 0, 0, 0, 0, 0, 0, 0})
 	}
+	return true
 }

@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"os"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -40,7 +42,7 @@ func TestTasksWaitForTheirMoments(t *testing.T) {
 				if k.Park(int64(m)) {
 					t.Errorf("task %d was woken, and nobody did that", i)
 				}
-				if now := k.loop.now(); now < int64(m) {
+				if now := k.loop.Load().now(); now < int64(m) {
 					t.Errorf("task %d went on at %v, before %v", i, time.Duration(now), m)
 				}
 				order = append(order, i)
@@ -195,12 +197,12 @@ func TestDeadlines(t *testing.T) {
 	ours, theirs := pair(t)
 	run(t, adopted(t, ours, func(k *Task, c *Conn) {
 		for range 2 {
-			began := k.loop.now()
+			began := k.loop.Load().now()
 			_ = c.SetReadDeadline(time.Now().Add(10 * time.Millisecond))
 			if n, err := c.Read(make([]byte, 1)); n != 0 || !errors.Is(err, os.ErrDeadlineExceeded) {
 				t.Errorf("%d bytes, %v", n, err)
 			}
-			if waited := k.loop.now() - began; waited < int64(9*time.Millisecond) {
+			if waited := k.loop.Load().now() - began; waited < int64(9*time.Millisecond) {
 				t.Errorf("waited for %v only", time.Duration(waited))
 			}
 		}
@@ -233,7 +235,7 @@ func TestEndOfConnections(t *testing.T) {
 				}()
 				if after > 0 {
 					k.Offload(func() { <-ended })
-					k.Park(k.loop.now() + int64(after))
+					k.Park(k.loop.Load().now() + int64(after))
 				}
 				if all, err := io.ReadAll(c); string(all) != "last" || err != nil {
 					t.Errorf("read %q, %v", all, err)
@@ -327,7 +329,7 @@ func TestArrivalIsBeforeTheTask(t *testing.T) {
 			}
 			written <- time.Now()
 		})
-		k.Park(k.loop.now() + int64(busy))
+		k.Park(k.loop.Load().now() + int64(busy))
 		late := time.Now()
 		if n, err := c.Read(make([]byte, 8)); n != 5 || err != nil {
 			t.Errorf("%d bytes, %v", n, err)
@@ -342,10 +344,10 @@ func TestArrivalIsBeforeTheTask(t *testing.T) {
 func TestUseCountsTurns(t *testing.T) {
 	const work = 30 * time.Millisecond
 	l := begin(t, func(k *Task) {
-		k.Park(k.loop.now() + int64(time.Millisecond))
+		k.Park(k.loop.Load().now() + int64(time.Millisecond))
 		for began := time.Now(); time.Since(began) < work; {
 		}
-		k.Park(k.loop.now() + int64(time.Millisecond))
+		k.Park(k.loop.Load().now() + int64(time.Millisecond))
 	})
 	began := time.Now()
 	l.Run()
@@ -375,4 +377,87 @@ func TestTurnsHaveTheirBuckets(t *testing.T) {
 	if p50, p99 := turns.Quantile(0.5), turns.Quantile(0.99); p50 < 1000 || p50 > 1500 || p99 < 9000 || p99 > 13500 {
 		t.Errorf("p50 %v, p99 %v", p50, p99)
 	}
+}
+
+// Tasks that move to another loop lose neither data nor wakes nor timers, and one that ends without moving is not
+// waited for.
+func TestTasksMove(t *testing.T) {
+	const tasks, rounds = 40, 300
+	l := begin(t)
+	base := l.base
+	var list []*Task
+	var moved atomic.Int64
+	for i := range tasks {
+		ours, theirs := pair(t)
+		go func() { // an echo
+			_, _ = io.Copy(theirs, theirs)
+			theirs.Close()
+		}()
+		k := l.Go(func(k *Task) {
+			c, err := k.Adopt(ours)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer c.Close()
+			for n := range rounds {
+				if k.Invited() {
+					if at := k.loop.Load(); !k.Move() || k.loop.Load() == at {
+						t.Error("it did not move")
+					}
+					moved.Add(1)
+				}
+				text := fmt.Sprintf("task %d round %d", i, n)
+				if _, err := c.Write([]byte(text)); err != nil {
+					t.Error(err)
+					return
+				}
+				got := make([]byte, len(text))
+				if err := c.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
+					t.Error(err)
+				}
+				if _, err := io.ReadFull(c, got); err != nil || string(got) != text {
+					t.Errorf("it read %q for %q, %v", got, text, err)
+					return
+				}
+				switch {
+				case n%50 == i%50: // a wake from another thread, which may come while the task moves
+					go k.Wake()
+					k.Park(Never)
+				case n%10 == 0:
+					k.Park(k.loop.Load().now() + int64(100*time.Microsecond))
+				case n%7 == 0:
+					k.Offload(func() {})
+				}
+			}
+		})
+		list = append(list, k)
+	}
+	short := l.Go(func(*Task) {}) // ends before it could move
+	var done sync.WaitGroup
+	for _, l := range []*Loop{l, another(t, base, append(list[tasks/2:], short)), another(t, base, list[:tasks/4])} {
+		done.Go(l.Run)
+	}
+	done.Wait()
+	if moved.Load() != tasks/2+tasks/4 {
+		t.Errorf("%d tasks moved", moved.Load())
+	}
+	for _, k := range list {
+		k.Wake() // all have ended
+	}
+}
+
+// another makes a loop that invites tasks.
+func another(t *testing.T, base time.Time, tasks []*Task) *Loop {
+	t.Helper()
+	l, err := New(base)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, k := range tasks {
+		if !l.Invite(k) {
+			t.Error("it could not be invited")
+		}
+	}
+	return l
 }

@@ -26,6 +26,9 @@ func New(time.Time) (*Loop, error) { return nil, errUnsupported }
 func (*Loop) Go(func(*Task)) *Task          { return nil }
 func (*Loop) Run()                          {}
 func (*Loop) Use() Use                      { return Use{} }
+func (*Loop) Invite(*Task) bool             { return false }
+func (*Task) Invited() bool                 { return false }
+func (*Task) Move() bool                    { return false }
 func (*Task) Park(int64) bool               { return false }
 func (*Task) Wake()                         {}
 func (*Task) Waited() bool                  { return true }
