@@ -71,6 +71,7 @@ func parts() []part {
 		{"lateness", lateness},
 		{"accuracy", accuracy},
 		{"arrival", arrivals},
+		{"costs", smallCosts},
 		{"report", reportCost},
 		{"study", studyCost},
 		{"simulate", simulateCost},
