@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -12,6 +13,7 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
+	"github.com/plimsoll-bench/plimsoll/disk/device"
 	"github.com/plimsoll-bench/plimsoll/internal/notrun"
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
@@ -132,5 +134,30 @@ func TestFullEmbeddedStoreIsEmptied(t *testing.T) {
 	r, err := run(func(s *spec.Run) { s.LoadPhase.Drop = true })
 	if err != nil || r.Fill == nil || r.Fill.Inserted != 100 {
 		t.Errorf("with --load drop: %v", err)
+	}
+}
+
+// An embedded store in memory is not a disk, and the result says so; one on a disk has no such finding.
+func TestEmbeddedStoreInMemory(t *testing.T) {
+	memory, ok := smallDisk(t, "64m")
+	if !ok {
+		return
+	}
+	for dir, want := range map[string]bool{filepath.Join(memory, "db"): true, filepath.Join(t.TempDir(), "db"): false} {
+		storage, err := device.Here().Storage(filepath.Dir(dir))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !want && len(storage.Memory) > 0 {
+			notrun.Here(t, "the directory of tests is in memory (%s)", strings.Join(storage.Memory, ", "))
+			continue
+		}
+		r, err := Execute(t.Context(), small(dir, func(*spec.Run) {}), Options{Dir: filepath.Join(t.TempDir(), "record")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := slices.ContainsFunc(r.Validity, func(f measure.Finding) bool { return f.ID == "embedded-memory" }); got != want {
+			t.Errorf("%s: %+v", dir, r.Validity)
+		}
 	}
 }

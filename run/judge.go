@@ -12,6 +12,7 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/load"
+	"github.com/plimsoll-bench/plimsoll/disk/device"
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/server"
@@ -122,6 +123,11 @@ func (r *runner) validity(s *measure.Summary, status record.Status) []measure.Fi
 	if r.target.Kind == "embedded" {
 		add("embedded", measure.Note, "the target was plimsoll's embedded store, not MongoDB. The results apply to this "+
 			"disk and this machine only. Give the address of a MongoDB to measure one.")
+		// A directory that is gone has an error elsewhere.
+		if storage, err := device.Here().Storage(r.target.Dir); err == nil && len(storage.Memory) > 0 {
+			add("embedded-memory", measure.Warning, "the data of the embedded store are in memory (%s), so reads, writes and flushes "+
+				"are faster than those of a disk. Use a directory on the disk that matters.", strings.Join(storage.Memory, ", "))
+		}
 	}
 	if r.service != nil && r.service.lost() {
 		add("service-ended", measure.Invalid, "the REST service between load and target ended before the load did. The operations after "+

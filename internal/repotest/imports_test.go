@@ -32,7 +32,7 @@ var rooms = map[string]rule{
 	"record/remote":                {nil, "a store of a CI system keeps directories; it does not know what is in them"},
 	"record/schema":                {nil, "the schemas are data for other programs"},
 	"record/schema/gen":            {[]string{"record", "spec", "workload/own"}, "the generator makes the schemas from the types of records and files only"},
-	"run":                          {[]string{"workload/...", "store/...", "load", "measure", "record", "spec", "lab/...", "run/observe", "server"}, "a run connects these packages; reports read its records, and only cmd starts it"},
+	"run":                          {[]string{"workload/...", "store/...", "load", "measure", "record", "spec", "lab/...", "run/observe", "server", "disk/device"}, "a run connects these packages; reports read its records, and only cmd starts it"},
 	"fleet":                        {[]string{"run", "load", "workload", "measure", "record", "spec"}, "it divides one run among load agents and merges their records; who places and carries them is below it"},
 	"fleet/...":                    {[]string{"fleet"}, "a placer starts agents and carries frames; it does not know what is in them"},
 	"fleet/fleettest":              {[]string{"fleet", "run", "load", "measure", "record", "spec", "store"}, "it tests links, and agents that play a load known in advance; it is not in the program"},
