@@ -3,7 +3,6 @@
 package redact
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 )
@@ -245,22 +244,3 @@ func ordinaryOption(key, value string) bool {
 	}
 	return strings.Trim(value, "0123456789") == ""
 }
-
-// secretWords are parts of names of credentials.
-var secretWords = []string{
-	"password", "passwd", "pwd", "secret", "token", "credential", "authmechanismproperties", "apikey", "api_key",
-}
-
-// SecretName reports whether a name is that of a credential.
-func SecretName(name string) bool {
-	name = strings.ToLower(name)
-	return slices.ContainsFunc(secretWords, func(word string) bool { return strings.Contains(name, word) })
-}
-
-// named finds the values of named credentials in connection strings, settings and JSON, and the passwords of addresses
-// of any kind.
-var named = regexp.MustCompile(`(?i)((?:` + strings.Join(secretWords, "|") + `)["\\]*\s*[=:]\s*)(?:'[^']*'|\\?"[^"]*"|[^\s"'\\&,;{}]+)` +
-	`|([a-z][a-z0-9+.-]*://[^\s/:@"']*:)[^\s/@"']+(@)`)
-
-// Named hides the named credentials in a line of another program's log.
-func Named(line string) string { return named.ReplaceAllString(line, "${1}${2}"+Hidden+"${3}") }

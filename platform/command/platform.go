@@ -211,7 +211,7 @@ func (b *breaker) Learn(k *redact.Known) {
 func learnEnvironment(k *redact.Known) {
 	for _, pair := range (&exec.Cmd{}).Environ() {
 		name, value, _ := strings.Cut(pair, "=")
-		if redact.SecretName(name) && len(value) >= shortestSecret {
+		if redact.SecretVariable(name, value) && len(value) >= shortestSecret {
 			k.Add(value)
 		}
 		k.Learn(value)
