@@ -1,7 +1,6 @@
 package drill
 
 import (
-	"github.com/plimsoll-bench/plimsoll/internal/mongouri"
 	"github.com/plimsoll-bench/plimsoll/server"
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
@@ -20,14 +19,10 @@ const gateway = "gateway"
 
 // concernOf returns the write concern. target is the server's default.
 func concernOf(asked spec.Durability, uri string, target server.Concerns) writeConcern {
-	d := asked.Effective()
-	w, journal := concernInURI(uri)
+	d := asked.At(uri)
 	c := writeConcern{w: d.W, journal: d.Journal, source: "the durability of the drill"}
-	if c.journal == nil {
-		c.journal = journal
-	}
-	if c.w == "" {
-		c.w, c.source = w, "the address"
+	if asked.Effective().W == "" {
+		c.source = "the address"
 	}
 	if c.w != "" {
 		return c
@@ -45,18 +40,4 @@ func concernOf(asked spec.Durability, uri string, target server.Concerns) writeC
 		c.journal = target.Journal
 	}
 	return c
-}
-
-// concernInURI reads w and journal of an address. A malformed address is reported by the load.
-func concernInURI(uri string) (w string, journal *bool) {
-	a, err := mongouri.Parse(uri)
-	if err != nil {
-		return "", nil
-	}
-	w, _ = a.Option("w")
-	if value, said := a.Option("journal", "j"); said {
-		yes := value == "true"
-		journal = &yes
-	}
-	return w, journal
 }

@@ -152,11 +152,12 @@ func share(part, whole float64) string {
 // Durability describes the acknowledgement of writes, with the default of the server if none was requested.
 func Durability(r *record.Run) string {
 	d := r.Specification.Durability
-	asked := d.Asked()
-	text := strings.Join(asked, ", ")
+	text := strings.Join(d.At(r.Specification.Target).Asked(), ", ")
 	switch {
 	case d.Name != "":
 		text = d.Name + " (" + text + ")"
+	case text != "" && !d.Says():
+		text += ", as the address says"
 	case text == "":
 		text = "as the address or the server says"
 		if w := r.Target.Settings["defaultWriteConcern.w"]; r.Target.Level != "" {

@@ -32,7 +32,7 @@ func NewCheck() func(spec.Run) error {
 			return err
 		}
 		key := fmt.Sprintf("%#v %d %d %s %s", asked.Workload, asked.Load.Operations, asked.Load.Clients, asked.Load.Replay,
-			Concern(asked.Durability).W)
+			asked.Durability.At(asked.Target).W)
 		w, known := opened[key]
 		if !known {
 			w.classes, w.err = checked(asked)

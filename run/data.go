@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -220,17 +219,7 @@ func (r *runner) fillStore(ctx context.Context) (store.Store, func(), error) {
 
 // unacknowledged reports whether the specification or, if it has no w, the address asks for w:0.
 func (r *runner) unacknowledged() bool {
-	c := Concern(r.spec.Durability)
-	if c.W != "" {
-		return c.Unacknowledged()
-	}
-	_, options, _ := strings.Cut(r.target.URI, "?")
-	for _, option := range strings.Split(options, "&") {
-		if name, value, _ := strings.Cut(option, "="); strings.EqualFold(name, "w") && value == "0" {
-			return true
-		}
-	}
-	return false
+	return Concern(r.spec.Durability.At(r.target.URI)).Unacknowledged()
 }
 
 // keepFill records what was loaded: the sum of all collections.

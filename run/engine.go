@@ -62,7 +62,7 @@ func engineOf(t Target, info store.Info) string {
 // checkConfirmed refuses transactions whose writes the run would not confirm: a commit without a reply proves nothing.
 func checkConfirmed(w workload.Workload, asked spec.Run) error {
 	e, ok := workload.As[workload.Exemplar](w)
-	if !ok || Concern(asked.Durability).W != "0" {
+	if !ok || asked.Durability.At(asked.Target).W != "0" {
 		return nil
 	}
 	for _, example := range e.Examples() {

@@ -163,7 +163,7 @@ func (r *runner) concernIgnored() string {
 	if !server.IgnoresConcerns(r.info.Kind) {
 		return ""
 	}
-	c := Concern(r.spec.Durability)
+	c := Concern(r.spec.Durability.At(r.target.URI))
 	var asked []string
 	if c.W != "" && c.W != "0" && c.W != "1" {
 		asked = append(asked, "w: "+c.W)

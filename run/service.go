@@ -61,7 +61,7 @@ func (s *service) use() (cpu time.Duration, memory int64, ok bool) {
 }
 
 func checkService(t Target, asked spec.Run) error {
-	c := Concern(asked.Durability)
+	c := Concern(asked.Durability.At(asked.Target))
 	switch {
 	case t.Kind == "http" && asked.Via != "":
 		return fmt.Errorf("via: %s is a service already. Remove via, or make the MongoDB behind it the target", t)

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+
+	"github.com/plimsoll-bench/plimsoll/internal/mongouri"
 )
 
 // levelW and levelJournal are what the durability levels mean where nothing is said beside them. "balanced" and
@@ -25,6 +27,24 @@ func (d Durability) Effective() Durability {
 	}
 	if j, ok := levelJournal[d.Name]; ok && d.Journal == nil {
 		d.Journal = &j
+	}
+	return d
+}
+
+// At is the effective specification of writes to an address: the options w and journal of a MongoDB address count where
+// the specification says nothing, as in clients. A malformed address says nothing.
+func (d Durability) At(address string) Durability {
+	d = d.Effective()
+	a, err := mongouri.Parse(address)
+	if err != nil {
+		return d
+	}
+	if d.W == "" {
+		d.W, _ = a.Option("w")
+	}
+	if value, said := a.Option("journal", "j"); said && d.Journal == nil {
+		yes := value == "true"
+		d.Journal = &yes
 	}
 	return d
 }

@@ -186,8 +186,8 @@ func (p *Plan) configure(factors []factor) error {
 
 // effective makes implicit settings of a run explicit: the write concern of its durability level, and one client.
 func effective(asked spec.Run) spec.Run {
-	d, concern := &asked.Durability, run.Concern(asked.Durability)
-	d.W, d.Journal = concern.W, concern.Journal
+	at := asked.Durability.At(asked.Target)
+	asked.Durability.W, asked.Durability.Journal = at.W, at.Journal
 	asked.Load.Clients = max(asked.Load.Clients, 1)
 	return asked
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -216,6 +217,44 @@ func TestCompareRefusesWhatMustBeEqual(t *testing.T) {
 				t.Errorf("although it was varied on purpose: %+v", r.Validity)
 			}
 		})
+	}
+}
+
+// A write concern in the address counts as one of the specification does, and no measurement makes another deployment.
+func TestCompareWriteConcernOfTheAddress(t *testing.T) {
+	top, n := t.TempDir(), 0
+	compared := func(a, b func(*record.Run)) *record.ComparisonReport {
+		var dirs []string
+		for _, change := range []func(*record.Run){a, b} {
+			r := measured()
+			r.Specification.Durability = spec.Durability{}
+			change(r)
+			n++
+			dirs = append(dirs, keep(t, filepath.Join(top, strconv.Itoa(n)), r))
+		}
+		return compareDirs(t, CompareOptions{}, dirs...)
+	}
+	address := func(options string) func(*record.Run) {
+		return func(r *record.Run) { r.Specification.Target = "mongodb://db/" + options }
+	}
+	r := compared(address("?w=majority"), address("?w=0"))
+	if !hasFinding(r.Validity, "not-comparable", measure.Invalid) || r.Differences[0].What != "durability.w" {
+		t.Errorf("%+v\n%+v", r.Validity, r.Differences)
+	}
+	for name, b := range map[string]func(*record.Run){
+		"by a flag": func(r *record.Run) { r.Specification.Durability.W = "majority" },
+		"another round trip": func(r *record.Run) {
+			address("?w=majority")(r)
+			r.Target.RoundTrip = 5e6
+		},
+	} {
+		r := compared(func(r *record.Run) {
+			address("?w=majority")(r)
+			r.Target.RoundTrip = 1e5
+		}, b)
+		if len(r.Differences) > 0 {
+			t.Errorf("%s: %+v", name, r.Differences)
+		}
 	}
 }
 

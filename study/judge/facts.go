@@ -37,10 +37,15 @@ const absent = "-"
 
 func NewFacts(r *record.Run) Facts {
 	f := Facts{"scheduled": strconv.FormatBool(r.Scheduled)}
-	f.put("", r.Specification)
+	asked := r.Specification
+	if asked.Durability.Name == "" { // a level has its own name
+		at := asked.Durability.At(asked.Target)
+		asked.Durability.W, asked.Durability.Journal = at.W, at.Journal
+	}
+	f.put("", asked)
 	f.put("client_settings", r.ClientSettings)
 	target := r.Target
-	target.Notes = nil
+	target.Notes, target.RoundTrip = nil, 0 // a measurement makes no other deployment
 	f.put("target", target)
 	f.addEnvironment(r.Environment)
 	f.put("tool", r.Tool)
@@ -167,6 +172,7 @@ var weights = map[string]weight{
 	"target.address":              {measure.Note, "another deployment, possibly an equal one"},
 	"target.hosts":                {measure.Note, "other members, possibly equal ones"},
 	"target.set_name":             {measure.Note, "a name"},
+	"target.sharded":              {measure.Warning, "the data are distributed in another way"},
 	"target.version":              {measure.Warning, "another version of the server"},
 	"target.settings.directory":   {measure.Note, "a name"},
 	"target.settings":             {measure.Warning, "the server has other settings"},
