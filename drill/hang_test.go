@@ -1,6 +1,7 @@
 package drill
 
 import (
+	"cmp"
 	"context"
 	"os/exec"
 	"path/filepath"
@@ -31,11 +32,13 @@ type hangingLab struct {
 	degraded      bool
 	process       *exec.Cmd // that a fault kills, so that it has an effect
 
-	mu     sync.Mutex
-	after  bool // the load
-	faults []record.LabFault
-	once   sync.Once
-	seen   chan struct{} // closed when the call hangs
+	mu       sync.Mutex
+	after    bool // the load
+	faults   []record.LabFault
+	once     sync.Once
+	seen     chan struct{} // closed when the call hangs
+	repairs  sync.Once
+	repaired chan struct{} // closed when a volume is to be rebuilt
 }
 
 // called hangs after the load in the chosen call.
@@ -99,6 +102,7 @@ func (l *hangingLab) EventsSince(ctx context.Context, _ int64) ([]record.LabEven
 }
 
 func (l *hangingLab) Repair(ctx context.Context, _ string) (string, error) {
+	l.repairs.Do(func() { close(l.repaired) })
 	return "", l.called(ctx, "repair")
 }
 
@@ -158,6 +162,7 @@ type hangCase struct {
 	// fault is a line of YAML, and degraded a volume that has to be rebuilt.
 	fault    string
 	degraded bool
+	length   time.Duration // of the load; 600 ms if it is 0
 	// documents are of others, in the collection of the ledger.
 	documents int
 	want      string // in the reasons of the verdict
@@ -217,7 +222,8 @@ func TestDrillDoesNotWaitForEver(t *testing.T) {
 // A server that answers late, but within the limit, is not given up, and nothing is held against it.
 func TestSlowServerIsNotGivenUp(t *testing.T) {
 	set := enginetest.StartSet(t, enginetest.StandinMongo(t, "8.0.12"), 1)
-	h := newHanging(t, set.Addresses[0], hangCase{hold: command("find", ledger.DefaultCollection)})
+	h := newHanging(t, set.Addresses[0], hangCase{hold: command("find", ledger.DefaultCollection),
+		fault: `{fault: "kill:rs0-1", at: 2s, for: 100ms}`, length: 3 * time.Second}) // enough writes before the fault on a busy machine
 	h.said = func(text string) {
 		if strings.Contains(text, "times out after") {
 			h.lab.proxy.releases()
@@ -232,7 +238,6 @@ func TestSlowServerIsNotGivenUp(t *testing.T) {
 type hanging struct {
 	hangCase
 	lab  *hangingLab
-	mark chan struct{} // closed when redundancy is waited for
 	said func(note string)
 }
 
@@ -243,8 +248,9 @@ func newHanging(t *testing.T, server string, c hangCase) *hanging {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = process.Process.Kill(); _ = process.Wait() }) // the fault may have done so
-	return &hanging{hangCase: c, mark: make(chan struct{}), lab: &hangingLab{proxy: newHangingProxy(t, server),
-		process: process, member: newHangingProxy(t, server), call: c.call, degraded: c.degraded, seen: make(chan struct{})}}
+	return &hanging{hangCase: c, lab: &hangingLab{proxy: newHangingProxy(t, server),
+		process: process, member: newHangingProxy(t, server), call: c.call, degraded: c.degraded, seen: make(chan struct{}),
+		repaired: make(chan struct{})}}
 }
 
 // waits is closed when the drill waits for what hangs.
@@ -257,7 +263,7 @@ func (h *hanging) waits() <-chan struct{} {
 	case h.call != "":
 		return h.lab.seen
 	}
-	return h.mark
+	return h.lab.repaired // so it knows what redundancy lacks
 }
 
 // hang begins when the load is over.
@@ -269,7 +275,6 @@ func (h *hanging) hang() {
 	if !again {
 		h.lab.proxy.hangs(h.hold)
 		h.lab.member.hangs(h.read)
-		close(h.mark)
 	}
 }
 
@@ -285,7 +290,7 @@ func (h *hanging) drill(t *testing.T, ctx context.Context, patience time.Duratio
 	asked, err := spec.ReadDrill(strings.NewReader(`
 run:
   target: lab:h
-  load: {rate: 400, workers: 4, warmup: 0s, duration: 600ms}
+  load: {rate: 400, workers: 4, warmup: 0s, duration: ` + cmp.Or(h.length, 600*time.Millisecond).String() + `}
   database: ` + database + `
 faults: [` + fault + `]
 recovery: ` + recovery.String()))
