@@ -20,7 +20,9 @@ type Facts struct {
 	Data       int64 // bytes of all documents and indexes, before compression, without the databases local and config
 	FCV        string
 	Concerns   Concerns
-	WithData   int // members of the set with data, 0 without a set
+	WithData   int           // members of the set with data, 0 without a set
+	Config     Config        // of the set; empty without one, or if the server refused it
+	Members    []MemberFacts // of the set, if they were asked
 	DBPath     string
 	PID        int64
 	Uptime     time.Duration
@@ -76,7 +78,7 @@ func QueryFacts(ctx context.Context, c Commander) (Facts, error) {
 		f.Refused = append(f.Refused, "featureCompatibilityVersion")
 	}
 	if config, err := QueryConfig(ctx, c, id); err == nil && config.Data() > 0 { // hidden members are in no hello
-		f.WithData = config.Data()
+		f.WithData, f.Config = config.Data(), config
 	}
 	return f, nil
 }

@@ -66,7 +66,7 @@ func Check(in Input) []record.DoctorFinding {
 		case facts.Mongos:
 			checks = append(checks, router, serverVersion, serverHost)
 		default:
-			checks = append(checks, serverCache, serverJournal, serverConcern, serverVersion, serverHost)
+			checks = append(checks, serverCache, serverJournal, serverConcern, members, serverVersion, serverHost)
 		}
 		if in.Host == nil {
 			checks = append(checks, elsewhere)

@@ -3,11 +3,13 @@ package doctor
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/plimsoll-bench/plimsoll/disk/device"
 	"github.com/plimsoll-bench/plimsoll/record"
@@ -36,10 +38,29 @@ func good() Input {
 			Version: version("8.0.24")}, FCV: "8.0", Journal: yes(true),
 			Cache: 30 << 30, Data: 10 << 30, Concerns: facts.Concerns{W: "majority", Source: facts.Implicit,
 				MajorityJournal: yes(true)}, WithData: 3, PerCPU: yes(true),
-			Host: facts.HostInfo{Memory: 64 << 30, Machine: 64 << 30}},
+			Host: facts.HostInfo{Memory: 64 << 30, Machine: 64 << 30}, Config: threeMembers(), Members: []facts.MemberFacts{
+				{Address: "a:1", State: "primary", Release: "8.0.24", LastWrite: 100, Within: time.Millisecond},
+				{Address: "b:1", State: "secondary", Release: "8.0.24", LastWrite: 99, Clock: 1001 * time.Millisecond, Within: 2 * time.Millisecond},
+				{Address: "c:1", State: "secondary", Release: "8.0.24", LastWrite: 100, Within: time.Millisecond}}},
 		Process: &Process{PID: 7, Files: 64000, Processes: 64000},
 		Now:     time.Date(2026, 11, 23, 0, 0, 0, 0, time.UTC),
 	}
+}
+
+func threeMembers() facts.Config {
+	c := facts.Config{Name: "rs0", Voting: 3}
+	for _, host := range []string{"a:1", "b:1", "c:1"} {
+		c.Members = append(c.Members, facts.ConfigMember{Host: host, Priority: 1, Votes: 1})
+	}
+	return c
+}
+
+func electionTimeout(ms int) bson.Raw {
+	raw, err := bson.Marshal(bson.D{{Key: "settings", Value: bson.D{{Key: "electionTimeoutMillis", Value: ms}}}})
+	if err != nil {
+		panic(err)
+	}
+	return raw
 }
 
 func TestGood(t *testing.T) {
@@ -95,12 +116,24 @@ var mistakes = map[string]struct {
 		in.Server.Version, in.Host.HugePages, in.Server.FCV = version("6.0.28"), "never", "6.0"
 	}, record.DoctorWarning},
 	"feature-compatibility": {func(in *Input) { in.Server.FCV = "7.0" }, record.DoctorAdvice},
-	"server-answers":        {func(in *Input) { in.Server.Refused = []string{"serverStatus"} }, record.DoctorUnknown},
-	"vulnerabilities":       {func(in *Input) { in.Server.Version = version("8.0.12") }, record.DoctorWarning},
-	"per-cpu-caches":        {func(in *Input) { in.Server.PerCPU = yes(false) }, record.DoctorWarning},
-	"overcommit":            {func(in *Input) { in.Host.Overcommit = "0" }, record.DoctorAdvice},
-	"startup-warning":       {func(in *Input) { in.Server.Warnings = []string{"Access control is not enabled for the database"} }, record.DoctorWarning},
-	"durability":            {func(in *Input) { in.Probe = &record.Probe{Verdict: record.Lying} }, record.DoctorCritical},
+	"members": {func(in *Input) {
+		in.Server.Config.Members = append(in.Server.Config.Members, facts.ConfigMember{Host: "d:1"})
+		in.Server.Members = append(in.Server.Members, facts.MemberFacts{Address: "d:1", Problem: "connection refused"})
+	}, record.DoctorWarning},
+	"majority": {func(in *Input) {
+		in.Server.Config.Members, in.Server.Members = in.Server.Config.Members[:2], in.Server.Members[:2]
+	}, record.DoctorWarning},
+	"member-versions":   {func(in *Input) { in.Server.Members[2].Release = "8.0.23" }, record.DoctorWarning},
+	"election-timeout":  {func(in *Input) { in.Server.Config.Raw = electionTimeout(1000) }, record.DoctorAdvice},
+	"electable-members": {func(in *Input) { in.Server.Config.Members[1].Priority, in.Server.Config.Members[2].Priority = 0, 0 }, record.DoctorWarning},
+	"clocks":            {func(in *Input) { in.Server.Members[2].Clock = -3 * time.Second }, record.DoctorWarning},
+	"replication-lag":   {func(in *Input) { in.Server.Members[1].LastWrite = 80 }, record.DoctorWarning},
+	"server-answers":    {func(in *Input) { in.Server.Refused = []string{"serverStatus"} }, record.DoctorUnknown},
+	"vulnerabilities":   {func(in *Input) { in.Server.Version = version("8.0.12") }, record.DoctorWarning},
+	"per-cpu-caches":    {func(in *Input) { in.Server.PerCPU = yes(false) }, record.DoctorWarning},
+	"overcommit":        {func(in *Input) { in.Host.Overcommit = "0" }, record.DoctorAdvice},
+	"startup-warning":   {func(in *Input) { in.Server.Warnings = []string{"Access control is not enabled for the database"} }, record.DoctorWarning},
+	"durability":        {func(in *Input) { in.Probe = &record.Probe{Verdict: record.Lying} }, record.DoctorCritical},
 	"journal-flush": {func(in *Input) {
 		in.Probe = &record.Probe{Verdict: record.Honest,
 			Journal: &record.ProbeJournalResult{Flush: &record.Latency{P99: &slow}}}
@@ -273,5 +306,64 @@ func TestProbeFindingsAreDocumented(t *testing.T) {
 	}
 	if n < 10 {
 		t.Errorf("found only %d findings", n)
+	}
+}
+
+// What an election and a majority write need, and what may still fail.
+func TestMajority(t *testing.T) {
+	for name, c := range map[string]struct {
+		arbiter, silent []int
+		votes           map[int]int
+		members         int
+		want            string
+	}{
+		"three":                             {members: 3, want: record.DoctorGood},
+		"three, one dead":                   {members: 3, silent: []int{1}, want: record.DoctorWarning},
+		"three, two dead":                   {members: 3, silent: []int{1, 2}, want: record.DoctorCritical},
+		"two":                               {members: 2, want: record.DoctorWarning},
+		"two with data and an arbiter":      {members: 3, arbiter: []int{2}, want: record.DoctorWarning},
+		"the same, a member with data dead": {members: 3, arbiter: []int{2}, silent: []int{1}, want: record.DoctorCritical},
+		"five, one dead":                    {members: 5, silent: []int{4}, want: record.DoctorGood},
+		"five, two dead":                    {members: 5, silent: []int{3, 4}, want: record.DoctorWarning},
+		"a dead member without a vote":      {members: 4, votes: map[int]int{3: 0}, silent: []int{3}, want: record.DoctorGood},
+	} {
+		in := good()
+		in.Server.Config, in.Server.Members = facts.Config{}, nil
+		for i := range c.members {
+			m := facts.ConfigMember{Host: string(rune('a' + i)), Priority: 1, Votes: 1, Arbiter: slices.Contains(c.arbiter, i)}
+			if votes, ok := c.votes[i]; ok {
+				m.Votes = votes
+			}
+			state := facts.MemberFacts{Address: m.Host, State: "secondary"}
+			if slices.Contains(c.silent, i) {
+				state = facts.MemberFacts{Address: m.Host, Problem: "refused"}
+			}
+			in.Server.Config.Members = append(in.Server.Config.Members, m)
+			in.Server.Members = append(in.Server.Members, state)
+		}
+		if f := spare(in.Server)[0]; f.Severity != c.want {
+			t.Errorf("%s: %s, want %s: %s", name, f.Severity, c.want, f.Is)
+		}
+	}
+}
+
+// A warning of the server's start about what the doctor read itself is not repeated.
+func TestStartupWarningsAreNotRepeated(t *testing.T) {
+	in := good()
+	in.Server.Warnings = []string{"Soft rlimits for open file descriptors too low", "/sys/kernel/mm/transparent_hugepage/enabled is 'always'",
+		"Access control is not enabled for the database", "Access control is not enabled for the database"}
+	count := func() (n int) {
+		for _, f := range Check(in) {
+			if f.ID == "startup-warning" {
+				n++
+			}
+		}
+		return n
+	}
+	if n := count(); n != 1 {
+		t.Errorf("%d warnings on the machine of the server", n)
+	}
+	if in.Host, in.Process = nil, nil; count() != 3 {
+		t.Errorf("%d warnings on another machine", count())
 	}
 }

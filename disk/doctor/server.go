@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
@@ -178,9 +179,20 @@ func serverHost(in Input) []record.DoctorFinding {
 		if i == most {
 			break
 		}
+		if in.Host != nil && judged(w) || slices.Contains(s.Warnings[:i], w) {
+			continue // another finding says it
+		}
 		list = append(list, one(server, "startup-warning", record.DoctorWarning, w, "a start without this warning", "the server logged this warning at its start", "")...)
 	}
 	return list
+}
+
+// ofHost are words of startup warnings about what the doctor reads of the machine itself.
+var ofHost = []string{"hugepage", "huge page", "rlimit", "max_map_count", "zone_reclaim", "numa", "swappiness", "xfs filesystem"}
+
+func judged(warning string) bool {
+	warning = strings.ToLower(warning)
+	return slices.ContainsFunc(ofHost, func(words string) bool { return strings.Contains(warning, words) })
 }
 
 // elsewhere reports what was not checked, because the server is not proven to run on this machine.
