@@ -38,8 +38,8 @@ const weaker = 10
 //	Q = nm/(n+m) · (2/(nm)·ΣΣ|x_i−y_j| − 1/n²·ΣΣ|x_i−x_j| − 1/m²·ΣΣ|y_i−y_j|)
 //
 // and whose sides differ by Student's t at ten times the p-value. Then the least significant candidate is dropped and
-// its neighbours are joined, until all others differ at the p-value and by the magnitude, and are steps beyond a linear
-// drift. Nothing is random. Histories of fewer than ten values have no changes; values that are not finite are skipped.
+// its neighbours are joined, until all others differ at the p-value and by the magnitude, and are steps beyond a
+// drift ([beyondTrend]). Nothing is random. Histories of fewer than ten values have no changes; values that are not finite are skipped.
 // In simulations at most 5 % of the histories without a change have one, up to a correlation of 0.7 between neighbours,
 // and 10 % at 0.9, or 25 % if independent noise hides the correlation. (Matteson and James, "A Nonparametric Approach
 // for Multiple Change Point Analysis", JASA 2014; t tests and joining as in Fleming and others, "Hunter: Using Change
@@ -222,7 +222,7 @@ const falseAlarms = 0.05
 // rankLevel is the level of the rank test. Two adjacent outliers cause a large difference of means, but not of ranks.
 const rankLevel = 0.01
 
-// trendLevel is the level at which a step must exceed a linear drift. A drift alone is a change of no moment.
+// trendLevel is the level at which a step must exceed a drift. A drift alone is a change of no moment.
 const trendLevel = 0.01
 
 // counts reports whether a cut is a change: it is large enough, significant by itself, significant for the number of

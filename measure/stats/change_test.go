@@ -117,3 +117,32 @@ func TestChangePointsDeterministic(t *testing.T) {
 		}
 	}
 }
+
+// A strong drift is no step, whether it is a line, as the throughput of a program that becomes slower, or a curve, as
+// its latency. A step larger than a drift is one.
+func TestDriftIsNoChange(t *testing.T) {
+	const seed = 11
+	r := rand.New(rand.NewPCG(seed, 0))
+	wrong, missed := 0, 0
+	const histories = 200
+	for range histories {
+		n := 30 + r.IntN(70)
+		at := n/3 + r.IntN(n/3)
+		curve, stepped := make([]float64, n), make([]float64, n)
+		for i := range curve {
+			curve[i] = (1 + 0.002*r.NormFloat64()) / (1 - 0.5*float64(i)/float64(n))
+			if stepped[i] = (1 + 0.002*r.NormFloat64()) / (1 - 0.02*float64(i)/float64(n)); i >= at {
+				stepped[i] *= 1.1
+			}
+		}
+		if len(ChangePoints(curve, ChangeOptions{})) > 0 {
+			wrong++
+		}
+		if !slices.ContainsFunc(ChangePoints(stepped, ChangeOptions{}), func(p ChangePoint) bool { return p.Index == at }) {
+			missed++
+		}
+	}
+	if wrong > histories/20 || missed > histories/20 {
+		t.Errorf("seed %d: of %d histories, %d drifts are called changes and %d steps are missed", seed, histories, wrong, missed)
+	}
+}

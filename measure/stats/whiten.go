@@ -41,38 +41,72 @@ func resemblance(xs []float64, histories int) float64 {
 	return min(most, max(0, far/near-1+(1+math.Log10(float64(histories)))/math.Sqrt(float64(len(xs)))))
 }
 
-// beyondTrend is the two-sided p-value of a step between two sides beyond a linear trend of all values: t of the step
-// in a regression on both.
+const (
+	// mostOfStep is the share of its variance that a line explains of a single step, if that is in the middle: 3/4.
+	// What a line explains better has a trend.
+	mostOfStep = 0.8
+	// curved is the degree of a trend. A program that becomes slower at a steady pace has a latency that grows faster and
+	// faster, so a trend is a line only in one of the two.
+	curved = 3
+)
+
+// beyondTrend is the two-sided p-value of a step between two sides beyond a trend of all values: t of the step in a
+// regression on both. The trend is a line, or a cubic if a line explains more than of a step.
 func beyondTrend(before, after []float64) float64 {
 	xs := slices.Concat(before, after)
 	step := make([]float64, len(xs))
 	for i := len(before); i < len(xs); i++ {
 		step[i] = 1
 	}
-	step, xs = detrended(step), detrended(xs)
-	var squares, both, rest float64
-	for i, s := range step {
-		squares, both = squares+s*s, both+s*xs[i]
+	degree := 1
+	if line := squares(detrended(xs, 1)); line < (1-mostOfStep)*squares(detrended(xs, 0)) {
+		degree = curved
 	}
-	height := both / squares
+	step, xs = detrended(step, degree), detrended(xs, degree)
+	df := float64(len(xs) - degree - 2)
+	if df < 1 {
+		return 1
+	}
+	height := product(step, xs) / squares(step)
+	rest := 0.0
 	for i, s := range step {
 		rest += (xs[i] - height*s) * (xs[i] - height*s)
 	}
-	df := float64(len(xs) - 3)
-	return TTail(height/math.Sqrt(rest/df/squares), df)
+	return TTail(height/math.Sqrt(rest/df/squares(step)), df)
 }
 
-// detrended returns the values without their linear trend and mean.
-func detrended(xs []float64) []float64 {
-	mean, middle := Mean(xs), float64(len(xs)-1)/2
-	var squares, both float64
-	for i, x := range xs {
-		at := float64(i) - middle
-		squares, both = squares+at*at, both+at*(x-mean)
-	}
-	rest := make([]float64, len(xs))
-	for i, x := range xs {
-		rest[i] = x - mean - both/squares*(float64(i)-middle)
+// detrended returns the values without their polynomial trend of a degree, by orthogonal polynomials (Gram and
+// Schmidt).
+func detrended(xs []float64, degree int) []float64 {
+	rest := slices.Clone(xs)
+	var before [][]float64
+	for d := range min(degree, len(xs)-1) + 1 {
+		p := make([]float64, len(xs))
+		for i := range p {
+			p[i] = math.Pow(2*float64(i)/float64(max(1, len(xs)-1))-1, float64(d))
+		}
+		for _, q := range before {
+			remove(p, q)
+		}
+		before = append(before, p)
+		remove(rest, p)
 	}
 	return rest
+}
+
+// remove takes the part along p out of xs.
+func remove(xs, p []float64) {
+	share := product(xs, p) / squares(p)
+	for i := range xs {
+		xs[i] -= share * p[i]
+	}
+}
+
+func squares(xs []float64) float64 { return product(xs, xs) }
+
+func product(xs, ys []float64) (sum float64) {
+	for i, x := range xs {
+		sum += x * ys[i]
+	}
+	return sum
 }
