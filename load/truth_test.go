@@ -208,3 +208,29 @@ func TestServiceTimeEndsWithTheArrival(t *testing.T) {
 		})
 	}
 }
+
+// TestInFlightUntilTheWorkerContinues: the operations in flight by their begins and ends are those of Little's law also
+// if the client continues late.
+func TestInFlightUntilTheWorkerContinues(t *testing.T) {
+	for parts := 1; parts <= 2; parts++ {
+		synctest.Test(t, func(t *testing.T) {
+			st := newFakeStore(func(_ call, res *store.Result) {
+				time.Sleep(2 * time.Millisecond)
+				res.Docs, res.Arrived = 1, time.Now()
+				time.Sleep(3 * time.Millisecond)
+			})
+			w, s := &fakeWorkload{parts: parts}, &memorySink{}
+			if _, err := Run(t.Context(), Config{Workers: 2, Duration: 10 * time.Second, Pace: 50, PlainTimers: true}, w, st, s); err != nil {
+				t.Fatal(err)
+			}
+			sum, err := measure.Merge(Dims(w, true), s.in(PhaseMeasure))
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := 2 * 50 * 0.005 * float64(parts)
+			if math.Abs(sum.InFlight-want) > want/100 || math.Abs(sum.LittleInFlight()-want) > want/100 {
+				t.Errorf("%d parts: %v operations in flight, %v by Little's law, want %v", parts, sum.InFlight, sum.LittleInFlight(), want)
+			}
+		})
+	}
+}

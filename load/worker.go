@@ -178,8 +178,8 @@ func (w *worker) perform(phase int, due, start int64) (store.Outcome, bool) {
 	if !w.end(deadline) {
 		return outcome, false
 	}
-	if counted {
-		rec.End(start, end)
+	if counted { // it held its worker until that continued
+		rec.End(start, end+max(0, w.total.Late))
 	}
 	w.count(rec, outcome, end)
 	w.reportOutcome(outcome, max(end, w.resumed))
