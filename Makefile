@@ -18,7 +18,7 @@ VULNDB  ?=
 RACED   := cmd/plimsoll fleet lab/faultfs fleet/nats disk/faultcut disk lab/engine serve platform/command lab/host lab lab/engine/enginetest \
 	fleet/ssh lab/process disk/witness lab/action fleet/kubernetes platform/kubernetes \
 	study/conduct run store/wire measure run/observe store/null load drill/ledger store/mongo store/embedded drill store/rest \
-	internal/loop internal/childproc internal/wait
+	internal/loop internal/childproc internal/wait server
 # Tests of these packages that are not raced: they run commands of the documentation, or many commands one after the other
 # whose parts are raced where they live or in another test, or only write and read records, or wait for a browser. Those that
 # follow, interrupt, serve and use several processes are raced.

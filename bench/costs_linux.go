@@ -110,8 +110,8 @@ func fillRandom() error {
 	return nil
 }
 
-// tcpExchange sends 200 bytes over a connection of loopback and reads 1 KiB, with the stamp of the kernel or without. Both
-// ends belong to this thread, so nothing waits.
+// tcpExchange sends 200 bytes over a connection of loopback and reads 1 KiB, with the stamp of the kernel or without.
+// Both ends belong to this thread, so nothing waits.
 func tcpExchange(stamped bool) (step func() error, stop func(), err error) {
 	near, far, stop, err := loopback()
 	if err != nil {

@@ -2,6 +2,7 @@ package disk
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"time"
@@ -17,12 +18,22 @@ type PowerCutter interface {
 	// Cut loses everything that was not flushed to the disks below the directory. It returns how many writes the disks
 	// say that they discarded, 0 if they do not say it.
 	Cut(ctx context.Context, dir string) (discarded int64, err error)
-	// Return restores the power and mounts the filesystem again, including its repair after a power cut.
+	// Return restores the power and mounts the filesystem again, including its repair after a power cut. A filesystem that
+	// the kernel finds damaged gives a [DamagedError].
 	Return(ctx context.Context, dir string) error
 	// Covers describes the layers above the cut, Blind those below it.
 	Covers() string
 	Blind() string
 }
+
+// DamagedError says that the filesystem could not be mounted after a power cut, because what it had flushed is lost.
+type DamagedError struct{ Err error }
+
+func (e *DamagedError) Error() string {
+	return "the filesystem is damaged after the power cut: " + e.Err.Error()
+}
+
+func (e *DamagedError) Unwrap() error { return e.Err }
 
 const (
 	// proofRecords are synced before the power cut; proofLoose are written after them without a sync.
@@ -92,7 +103,13 @@ func (p *probe) powerCut(ctx context.Context, n int) (*record.ProbeDurability, e
 	if ctx.Err() != nil {
 		return nil, nil
 	}
-	if d.Discarded, err = p.losePower(ctx); err != nil {
+	damaged := (*DamagedError)(nil)
+	if d.Discarded, err = p.losePower(ctx); errors.As(err, &damaged) {
+		d.Missing, d.Verdict = d.Acknowledged, record.Lying
+		d.Text = fmt.Sprintf("%v. A filesystem keeps what was flushed, so a flush was lost, and with it all %s acknowledged records. "+
+			"The filesystem stays unmounted: make a new one", damaged, figure.Count(d.Acknowledged))
+		return d, nil
+	} else if err != nil {
 		return nil, err
 	}
 	kept := p.readProof(p.set.Path(files.ProofName(n)))
@@ -146,7 +163,7 @@ func (p *probe) losePower(ctx context.Context) (discarded int64, err error) {
 	back, end := context.WithTimeoutCause(uninterrupted, returnLimit, fmt.Errorf("it took longer than %v", returnLimit))
 	defer end()
 	if err := p.Cutter.Return(back, p.spec.Directory); err != nil {
-		return 0, fmt.Errorf("the filesystem could not be mounted after the power cut: %w", err)
+		return discarded, fmt.Errorf("the filesystem could not be mounted after the power cut: %w", err)
 	}
 	if ctx.Err() != nil {
 		p.Progress.Note("interrupted during the power cut; the power is restored and the filesystem is mounted again")

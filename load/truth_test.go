@@ -220,7 +220,8 @@ func TestInFlightUntilTheWorkerContinues(t *testing.T) {
 				time.Sleep(3 * time.Millisecond)
 			})
 			w, s := &fakeWorkload{parts: parts}, &memorySink{}
-			if _, err := Run(t.Context(), Config{Workers: 2, Duration: 10 * time.Second, Pace: 50, PlainTimers: true}, w, st, s); err != nil {
+			cfg := Config{Workers: 2, Duration: 10 * time.Second, Pace: 50, PlainTimers: true}
+			if _, err := Run(t.Context(), cfg, w, st, s); err != nil {
 				t.Fatal(err)
 			}
 			sum, err := measure.Merge(Dims(w, true), s.in(PhaseMeasure))

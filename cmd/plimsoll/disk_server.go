@@ -33,9 +33,10 @@ func queryServer(ctx context.Context, uri string) (server.Facts, error) {
 	defer func() { _ = client.Disconnect(context.WithoutCancel(ctx)) }()
 	// Any member answers its questions, so a set without a primary is judged too.
 	anyone := options.RunCmd().SetReadPreference(readpref.PrimaryPreferred())
-	facts, err := server.QueryFacts(answer, server.CommandFunc(func(ctx context.Context, db string, cmd []byte) ([]byte, error) {
+	ask := server.CommandFunc(func(ctx context.Context, db string, cmd []byte) ([]byte, error) {
 		return client.Database(db).RunCommand(ctx, bson.Raw(cmd), anyone).Raw()
-	}))
+	})
+	facts, err := server.QueryFacts(answer, ask)
 	if err != nil {
 		return facts, fmt.Errorf("%s does not answer: %s; check host, port, user and password", store.Redact(uri), store.OneLine(err.Error()))
 	}

@@ -123,17 +123,19 @@ var mistakes = map[string]struct {
 	"majority": {func(in *Input) {
 		in.Server.Config.Members, in.Server.Members = in.Server.Config.Members[:2], in.Server.Members[:2]
 	}, record.DoctorWarning},
-	"member-versions":   {func(in *Input) { in.Server.Members[2].Release = "8.0.23" }, record.DoctorWarning},
-	"election-timeout":  {func(in *Input) { in.Server.Config.Raw = electionTimeout(1000) }, record.DoctorAdvice},
-	"electable-members": {func(in *Input) { in.Server.Config.Members[1].Priority, in.Server.Config.Members[2].Priority = 0, 0 }, record.DoctorWarning},
-	"clocks":            {func(in *Input) { in.Server.Members[2].Clock = -3 * time.Second }, record.DoctorWarning},
-	"replication-lag":   {func(in *Input) { in.Server.Members[1].LastWrite = 80 }, record.DoctorWarning},
-	"server-answers":    {func(in *Input) { in.Server.Refused = []string{"serverStatus"} }, record.DoctorUnknown},
-	"vulnerabilities":   {func(in *Input) { in.Server.Version = version("8.0.12") }, record.DoctorWarning},
-	"per-cpu-caches":    {func(in *Input) { in.Server.PerCPU = yes(false) }, record.DoctorWarning},
-	"overcommit":        {func(in *Input) { in.Host.Overcommit = "0" }, record.DoctorAdvice},
-	"startup-warning":   {func(in *Input) { in.Server.Warnings = []string{"Access control is not enabled for the database"} }, record.DoctorWarning},
-	"durability":        {func(in *Input) { in.Probe = &record.Probe{Verdict: record.Lying} }, record.DoctorCritical},
+	"member-versions":  {func(in *Input) { in.Server.Members[2].Release = "8.0.23" }, record.DoctorWarning},
+	"election-timeout": {func(in *Input) { in.Server.Config.Raw = electionTimeout(1000) }, record.DoctorAdvice},
+	"electable-members": {func(in *Input) {
+		in.Server.Config.Members[1].Priority, in.Server.Config.Members[2].Priority = 0, 0
+	}, record.DoctorWarning},
+	"clocks":          {func(in *Input) { in.Server.Members[2].Clock = -3 * time.Second }, record.DoctorWarning},
+	"replication-lag": {func(in *Input) { in.Server.Members[1].LastWrite = 80 }, record.DoctorWarning},
+	"server-answers":  {func(in *Input) { in.Server.Refused = []string{"serverStatus"} }, record.DoctorUnknown},
+	"vulnerabilities": {func(in *Input) { in.Server.Version = version("8.0.12") }, record.DoctorWarning},
+	"per-cpu-caches":  {func(in *Input) { in.Server.PerCPU = yes(false) }, record.DoctorWarning},
+	"overcommit":      {func(in *Input) { in.Host.Overcommit = "0" }, record.DoctorAdvice},
+	"startup-warning": {func(in *Input) { in.Server.Warnings = []string{"Access control is not enabled for the database"} }, record.DoctorWarning},
+	"durability":      {func(in *Input) { in.Probe = &record.Probe{Verdict: record.Lying} }, record.DoctorCritical},
 	"journal-flush": {func(in *Input) {
 		in.Probe = &record.Probe{Verdict: record.Honest,
 			Journal: &record.ProbeJournalResult{Flush: &record.Latency{P99: &slow}}}

@@ -173,7 +173,8 @@ func clocks(s *facts.Facts) []record.DoctorFinding {
 		return nil
 	}
 	return one(server, "clocks", either(worst-within <= mostClocks, record.DoctorWarning),
-		fmt.Sprintf("%s ± %s between %s and %s", figure.Duration(worst.Round(time.Millisecond)), figure.Duration(within.Round(time.Millisecond)), who[0], who[1]),
+		fmt.Sprintf("%s ± %s between %s and %s", figure.Duration(worst.Round(time.Millisecond)),
+			figure.Duration(within.Round(time.Millisecond)), who[0], who[1]),
 		"at most a second, with NTP", "logs, TTL indexes and timestamps of applications follow the clock of the primary", "synchronise the clocks (chronyc tracking)")
 }
 

@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/plimsoll-bench/plimsoll/disk"
 	"github.com/plimsoll-bench/plimsoll/disk/device"
 	"github.com/plimsoll-bench/plimsoll/internal/mountinfo"
 	"github.com/plimsoll-bench/plimsoll/lab/faultfs"
@@ -51,11 +52,11 @@ func (c *Cutter) Cut(ctx context.Context, dir string) (discarded int64, err erro
 	if err := c.find(dir); err != nil {
 		return 0, err
 	}
-	disk := filepath.Base(c.file)
-	if err := c.client.Cut(ctx, disk, faultfs.PowerCut{}); err != nil {
+	name := filepath.Base(c.file)
+	if err := c.client.Cut(ctx, name, faultfs.PowerCut{}); err != nil {
 		return 0, err
 	}
-	s, err := c.client.Stats(ctx, disk)
+	s, err := c.client.Stats(ctx, name)
 	return s.Undone, err
 }
 
@@ -84,8 +85,8 @@ func (c *Cutter) Check(ctx context.Context, dir string) error {
 	if err := c.find(dir); err != nil {
 		return err
 	}
-	disk := filepath.Base(c.file)
-	s, err := c.client.Stats(ctx, disk)
+	name := filepath.Base(c.file)
+	s, err := c.client.Stats(ctx, name)
 	if err != nil {
 		return err
 	}
@@ -93,7 +94,7 @@ func (c *Cutter) Check(ctx context.Context, dir string) error {
 		return nil
 	}
 	return fmt.Errorf("the disk %s below %s has no power, because a probe was killed while it was cut, or plimsoll faultfs ctl cut it; to bring it back: "+
-		"umount %[3]s; losetup -d %[4]s; plimsoll faultfs ctl --socket %[5]s restore %[1]s; mount -o loop %[6]s %[3]s", disk, dir, c.mount.Point, c.loop, c.socket, c.file)
+		"umount %[3]s; losetup -d %[4]s; plimsoll faultfs ctl --socket %[5]s restore %[1]s; mount -o loop %[6]s %[3]s", name, dir, c.mount.Point, c.loop, c.socket, c.file)
 }
 
 func (c *Cutter) Return(ctx context.Context, _ string) error {
@@ -121,8 +122,17 @@ func (c *Cutter) Return(ctx context.Context, _ string) error {
 			options += "," + o
 		}
 	}
-	return command(ctx, "mount", "-t", c.mount.Type, "-o", options, loop, c.mount.Point)
+	err = command(ctx, "mount", "-t", c.mount.Type, "-o", options, loop, c.mount.Point)
+	if err != nil && slices.ContainsFunc(damaged, func(text string) bool { return strings.Contains(err.Error(), text) }) {
+		return &disk.DamagedError{Err: err}
+	}
+	return err
 }
+
+// damaged is what mount(8) says of a filesystem that the kernel refuses because of its content (EUCLEAN, EINVAL, EIO
+// and EBADMSG). The same filesystem was mounted with the same options before the power cut.
+var damaged = []string{"probably corrupted filesystem", "bad superblock", "can't read superblock", "Structure needs cleaning",
+	"Bad message"}
 
 func command(ctx context.Context, name string, args ...string) error {
 	_, err := output(ctx, name, args...)
@@ -134,6 +144,7 @@ func command(ctx context.Context, name string, args ...string) error {
 func output(ctx context.Context, name string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Env = append(cmd.Environ(), "LC_ALL=C") // the messages of mount are read
 	var failed strings.Builder
 	cmd.Stderr = &failed
 	out, err := cmd.Output()

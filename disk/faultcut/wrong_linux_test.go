@@ -103,8 +103,27 @@ func TestPowerCutThatCutsNothing(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if d := p.Durability[len(p.Durability)-1]; d.Grade != "C" || d.Verdict != c.want || d.Loose != 0 || cutter.cuts != c.cuts {
+		d := p.Durability[len(p.Durability)-1]
+		if d.Grade != "C" || d.Verdict != c.want || d.Loose != 0 || cutter.cuts != c.cuts {
 			t.Errorf("%+v after %d cuts, want %d", d, cutter.cuts, c.cuts)
 		}
+	}
+}
+
+// A disk that loses the filesystem itself in the power cut is one that lost flushed data.
+func TestFilesystemIsLostInThePowerCut(t *testing.T) {
+	if !disktest.Able(t) {
+		return
+	}
+	o, client := serve(t)
+	if err := client.Set(t.Context(), "d0", faultfs.Fault{Kind: faultfs.Lie}); err != nil { // before the filesystem is made
+		t.Fatal(err)
+	}
+	v := disktest.Make(t, "ext4", 400, "", filepath.Join(o.Mount, "d0"))
+	p := cut(t, v.Dir, o.Socket)
+	d := p.Durability[len(p.Durability)-1]
+	if d.Grade != "C" || d.Verdict != record.Lying || d.Missing != 300 || p.Verdict != record.Lying ||
+		!strings.Contains(d.Text, "the filesystem is damaged after the power cut") {
+		t.Errorf("%+v, overall %s", d, p.Verdict)
 	}
 }

@@ -13,7 +13,7 @@ func TestNamed(t *testing.T) {
 		`password authentication failed`:      `password authentication failed`,
 		`passfile=/data/pgpass port=5432`:     `passfile=/data/pgpass port=5432`,
 		`at 12:30:01 http://host:80/x@y`:      `at 12:30:01 http://host:80/x@y`,
-		`PWD=/srv/db OLDPWD=/root ./kill.sh`:  `PWD=/srv/db OLDPWD=/root ./kill.sh`,
+		`PWD=/srv/db OLDPWD=/srv ./kill.sh`:  `PWD=/srv/db OLDPWD=/srv ./kill.sh`,
 		`UID=sa;PWD=abc;`:                     `UID=sa;PWD=***;`,
 		`createUser { pwd: "abc" }`:           `createUser { pwd: *** }`,
 		`tokenizers: 12`:                      `tokenizers: 12`,
@@ -45,12 +45,12 @@ func TestSecretName(t *testing.T) {
 }
 
 func TestSecretVariable(t *testing.T) {
-	for name, value := range map[string]string{"PWD": "/root/db", "OLDPWD": "/", "HOME": "/root", "_": "/usr/bin/env"} {
+	for name, value := range map[string]string{"PWD": "/srv/db", "OLDPWD": "/", "HOME": "/srv/home", "_": "/usr/bin/env"} {
 		if SecretVariable(name, value) {
 			t.Errorf("%s=%s is no credential", name, value)
 		}
 	}
-	for name, value := range map[string]string{"PWD": "hunter2", "MYSQL_PWD": "/root/db", "VAULT_TOKEN": "abc"} {
+	for name, value := range map[string]string{"PWD": "hunter2", "MYSQL_PWD": "/srv/db", "VAULT_TOKEN": "abc"} {
 		if !SecretVariable(name, value) {
 			t.Errorf("%s=%s is a credential", name, value)
 		}

@@ -39,7 +39,8 @@ const weaker = 10
 //
 // and whose sides differ by Student's t at ten times the p-value. Then the least significant candidate is dropped and
 // its neighbours are joined, until all others differ at the p-value and by the magnitude, and are steps beyond a
-// drift ([beyondTrend]). Nothing is random. Histories of fewer than ten values have no changes; values that are not finite are skipped.
+// drift ([beyondTrend]). Nothing is random. Histories of fewer than ten values have no changes; values that are not
+// finite are skipped.
 // In simulations at most 5 % of the histories without a change have one, up to a correlation of 0.7 between neighbours,
 // and 10 % at 0.9, or 25 % if independent noise hides the correlation. (Matteson and James, "A Nonparametric Approach
 // for Multiple Change Point Analysis", JASA 2014; t tests and joining as in Fleming and others, "Hunter: Using Change

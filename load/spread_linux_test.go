@@ -6,16 +6,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/plimsoll-bench/plimsoll/internal/loop"
 	"github.com/plimsoll-bench/plimsoll/store"
 	"github.com/plimsoll-bench/plimsoll/store/null"
 )
 
 // Workers that move to another event loop lose and repeat nothing, in the warm-up, at its end and after it.
 func TestBusyLoopSharesItsWorkers(t *testing.T) {
-	if !loop.Supported {
-		t.Skip("no event loops on this system")
-	}
 	before := runtime.GOMAXPROCS(4)
 	t.Cleanup(func() { runtime.GOMAXPROCS(before) })
 	for name, cfg := range map[string]Config{
@@ -58,9 +54,6 @@ func TestBusyLoopSharesItsWorkers(t *testing.T) {
 
 // A loop that is not the limit, or whose machine is busy with other things, stays alone.
 func TestLoopStaysAlone(t *testing.T) {
-	if !loop.Supported {
-		t.Skip("no event loops on this system")
-	}
 	before := runtime.GOMAXPROCS(4)
 	t.Cleanup(func() { runtime.GOMAXPROCS(before) })
 	for name, use := range map[string][2]float64{"idle loop": {0.5, 2}, "busy machine": {1, 0.2}} {
