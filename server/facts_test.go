@@ -26,6 +26,10 @@ func TestFacts(t *testing.T) {
 		t.Fatal(err)
 	}
 	no, yes := false, true
+	if f.Config.Name != "rs" || f.Config.Voting != 3 || len(f.Config.Members) != 3 {
+		t.Errorf("the configuration: %+v", f.Config)
+	}
+	f.Config = Config{}
 	want := Facts{Identity: f.Identity, Journal: &yes, Cache: 1024, Data: 2048, FCV: "7.0",
 		WithData: 3, DBPath: "/data/db", PID: 77,
 		Uptime: 10 * time.Minute, PerCPU: &no, Concerns: Concerns{W: "majority", Source: Implicit, MajorityJournal: &yes},
