@@ -126,6 +126,11 @@ func TestWhatAVerdictRestsOn(t *testing.T) {
 			t.Errorf("%q is not in %s", want, text)
 		}
 	}
+	nothing := record.Drill{Rounds: []record.DrillRound{{Status: record.Failed}}}
+	nothing.Specification.Faults = make([]spec.Fault, 1)
+	if text := fmt.Sprint(drillChecks(&nothing)); strings.Contains(text, "✓") || !strings.Contains(text, "✗ 1 fault not injected") {
+		t.Errorf("a round in which nothing was injected or measured: %s", text)
+	}
 	doubtful := record.Drill{Rounds: []record.DrillRound{good}}
 	doubtful.Validity = []measure.Finding{{ID: record.DrillRunInvalid}}
 	if text := fmt.Sprint(drillChecks(&doubtful)); !strings.Contains(text, "! rates not valid") {

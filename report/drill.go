@@ -291,7 +291,7 @@ func drillRounds(s *record.Spread) string {
 
 // drillChecks are the questions that the verdict is based on, answered for the finished rounds.
 func drillChecks(d *record.Drill) []Point {
-	over, complete, unhit, unread, unjudged, seeds, found := 0, 0, 0, 0, 0, 0, 0
+	over, complete, unhit, absent, unread, unjudged, seeds, found := 0, 0, 0, 0, 0, 0, 0, 0
 	unchecked := int64(0)
 	for i := range d.Rounds {
 		r := &d.Rounds[i]
@@ -307,6 +307,7 @@ func drillChecks(d *record.Drill) []Point {
 				unhit++
 			}
 		}
+		absent += max(0, len(d.Specification.Faults)-len(r.Faults))
 		unread += len(r.Unread)
 		if r.Ledger == nil {
 			unjudged++
@@ -325,17 +326,28 @@ func drillChecks(d *record.Drill) []Point {
 	list := []Point{
 		check(complete == over, Warn, figure.Plural(over, "round")+" complete",
 			fmt.Sprintf("%d of %s complete", complete, figure.Plural(over, "round"))),
-		check(unhit == 0, Bad, "each fault took effect", figure.Plural(unhit, "fault")+" without effect"),
+		check(unhit == 0 && absent == 0, Bad, "each fault took effect", missingFaults(unhit, absent)),
 		check(unjudged == 0 && unchecked == 0, Bad, "all writes checked", notChecked),
-		check(unread == 0, Warn, "all members read", "not all members read"),
-		check(!slices.ContainsFunc(d.Validity, func(f measure.Finding) bool { return f.ID == record.DrillRunInvalid }), Warn,
-			"rates valid", "rates not valid"),
+		check(unread == 0 && unjudged < over, Warn, "all members read", "not all members read"),
+		check(unjudged < over && !slices.ContainsFunc(d.Validity,
+			func(f measure.Finding) bool { return f.ID == record.DrillRunInvalid }), Warn, "rates valid", "rates not valid"),
 	}
 	if seeds > 0 {
 		list = append(list, check(found == seeds, Bad, "documents from before the load present",
 			figure.Count(int64(seeds-found))+" documents from before the load lost"))
 	}
 	return list
+}
+
+func missingFaults(unhit, absent int) string {
+	var parts []string
+	if absent > 0 {
+		parts = append(parts, figure.Plural(absent, "fault")+" not injected")
+	}
+	if unhit > 0 {
+		parts = append(parts, figure.Plural(unhit, "fault")+" without effect")
+	}
+	return strings.Join(parts, ", ")
 }
 
 // expectation is what had to hold: each limit is a fact.
