@@ -52,7 +52,9 @@ func (d *Deployment) openJournal() (*book, error) {
 	if err != nil {
 		return nil, err
 	}
-	d.book, err = openBook(dir)
+	if d.book, err = openBook(dir); err == nil && d.watch != nil {
+		err = d.watch(dir)
+	}
 	return d.book, err
 }
 
@@ -84,8 +86,11 @@ func (b *book) close() error {
 type Entry struct {
 	Fault string    `json:"fault"`
 	Since time.Time `json:"since"`
-	// Member is the name of the member that the fault struck.
-	Member string `json:"member"`
+	// Until is when it is to be reverted; zero for the end of the drill.
+	Until time.Time `json:"until,omitzero"`
+	// Member is the name of the member that the fault struck, and Addresses are those of all members of the deployment.
+	Member    string   `json:"member"`
+	Addresses []string `json:"addresses,omitempty"`
 	// Kind is the kind of platform, and Undo what its [Healer] needs; absent if the fault ends by itself.
 	Kind    string          `json:"kind"`
 	Undo    json.RawMessage `json:"undo,omitempty"`
@@ -94,6 +99,8 @@ type Entry struct {
 	Dir    string `json:"-"`
 	ID     int    `json:"-"`
 	Holder int    `json:"-"` // the process that injected it, 0 if it has ended
+	// Watched is true if a watchdog will revert it.
+	Watched bool `json:"-"`
 }
 
 // Healers are the healers of all kinds of platforms.
@@ -215,6 +222,7 @@ func Left(journals string) (list []Entry, err error) {
 			if held {
 				e.Holder = max(pid, 1)
 			}
+			_, e.Watched = record.Holder(filepath.Join(dir, watchDir))
 			list = append(list, e)
 		}
 	}
@@ -224,7 +232,13 @@ func Left(journals string) (list []Entry, err error) {
 // HealAll heals what ended drills left behind, the newest fault first, and tells what it does. Faults of drills that
 // run are left to them. The error names all faults that could not be healed.
 func HealAll(ctx context.Context, journals string, healers Healers, tell func(string)) error {
+	return healSome(ctx, journals, healers, tell, func(Entry) bool { return true })
+}
+
+// healSome is [HealAll] for some of the faults.
+func healSome(ctx context.Context, journals string, healers Healers, tell func(string), which func(Entry) bool) error {
 	left, err := Left(journals)
+	left = slices.DeleteFunc(left, func(e Entry) bool { return !which(e) })
 	var opened = map[string]*book{}
 	for _, e := range slices.Backward(left) {
 		what := e.Fault + " on " + e.Member

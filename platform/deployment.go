@@ -29,6 +29,7 @@ type Deployment struct {
 	mu      sync.Mutex
 	secrets redact.Known
 	book    *book // nil until the first fault
+	watch   func(journal string) error
 }
 
 // Breaker breaks and heals the members of one kind of deployment.
@@ -165,13 +166,16 @@ type DeploymentOptions struct {
 	Members []spec.PlatformMember
 	// Journals is the directory of the journals of all drills.
 	Journals string
+	// Watch starts a watchdog for the journal of this process: a process that runs [Watch] and outlives this one. Without
+	// it, a killed drill leaves its faults in the journal.
+	Watch func(journal string) error
 	// Breakers break the members. The first that has the action of a fault injects it. The first knows the machines.
 	Breakers []Breaker
 }
 
 // NewDeployment makes a deployment. Nothing is contacted.
 func NewDeployment(o DeploymentOptions) (*Deployment, error) {
-	d := &Deployment{breakers: o.Breakers, journals: o.Journals}
+	d := &Deployment{breakers: o.Breakers, journals: o.Journals, watch: o.Watch}
 	d.secrets.Learn(o.URI)
 	for _, m := range o.Members {
 		uri, err := run.MemberURI(o.URI, m.Address)

@@ -42,6 +42,12 @@ func (i *stepInjector) Inject(ctx context.Context) (Injection, error) {
 	i.describe()
 	i.entry = Entry{Fault: i.fault.Strike.String(), Member: i.known.Target, Kind: i.platform.breaker(i.fault).Kind(),
 		Timeout: i.steps.Timeout}
+	if i.fault.For > 0 {
+		i.entry.Until = time.Now().Add(i.fault.For.Std()).UTC()
+	}
+	for _, member := range i.platform.members {
+		i.entry.Addresses = append(i.entry.Addresses, member.Address)
+	}
 	if m != nil {
 		i.entry.Member = m.Name
 		i.eye = open(m, i.platform.hide)

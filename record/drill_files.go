@@ -28,7 +28,10 @@ func (d *Drill) complete(_ string, held bool) error {
 // killed completes the record of a drill whose process was killed.
 func (d *Drill) killed() {
 	d.Status = Killed
-	why := "the drill was killed before its audit. The lab reverts its faults when their time is over"
+	why := "the drill was killed before its audit. A watchdog reverts its faults when their time is over: see plimsoll platform status"
+	if _, lab := spec.LabOf(d.Specification.Run.Target); lab {
+		why = "the drill was killed before its audit. The lab reverts its faults when their time is over"
+	}
 	if d.Verdict != Violated {
 		d.Verdict, d.Reasons = Unknown, append([]string{why}, d.Reasons...)
 	}

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"time"
 )
@@ -45,6 +46,9 @@ func queryMember(ctx context.Context, address string, open func(string) (Command
 	}
 	defer closed()
 	id, err := QueryBuild(ctx, c) // connects
+	if ctx.Err() != nil {
+		err = fmt.Errorf("no answer within %v", memberPatience)
+	}
 	if err != nil {
 		m.Problem = err.Error()
 		return m

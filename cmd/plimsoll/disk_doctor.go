@@ -55,6 +55,7 @@ finding.` + addressHelp,
 			if err := readAddresses(env, &uri); err != nil {
 				return err
 			}
+			warnOfFaults(env, uri)
 			result, err := examine(cmd.Context(), env, dir, uri, probe)
 			if err != nil {
 				return err

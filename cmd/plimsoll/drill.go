@@ -40,6 +40,7 @@ type drillOptions struct {
 	engine   engineFlags
 	agents   agentFlags
 	platform string
+	anyway   bool
 	plan     bool
 	yes      bool
 	pods     *kubernetes.Set // nil if the platform is not Kubernetes
@@ -84,7 +85,8 @@ The drill logs every write and its answer. When the faults have ended and all me
 reads all documents and states the result of each write, for example ok, lost (acknowledged, and absent at
 the end), phantom (reported as not applied, and present), duplicated or corrupt. This is the audit. Ctrl-C
 reverts the faults, then audits the writes up to that time. After the load, it ends what the drill waits
-for. If the drill is killed, the lab reverts the faults.
+for. If the drill is killed, the lab reverts the faults. Elsewhere a watchdog does, a process of its own:
+'plimsoll platform status' lists what is still injected, and 'plimsoll platform heal' reverts it.
 
 Exit codes: 0 expectations met, 1 other failure, 2 usage error, 3 target unreachable, 4 a limit was
 exceeded (outage, errors, --slo), a write is corrupt, duplicated or phantom, or a read broke a guarantee
@@ -131,6 +133,7 @@ func newDrillCommand(env *environment) *cobra.Command {
 	formatFlag(fs, &o.format, "result", "text", "md", "json", "csv")
 	fs.BoolVarP(&o.quiet, "quiet", "q", false, "show no progress")
 	fs.BoolVar(&o.dry, "print-spec", false, "print the specification with all defaults as YAML and exit")
+	fs.BoolVar(&o.anyway, "anyway", false, "begin although a fault of another drill is in effect")
 	webFlag(cmd, &o.web)
 	addAgentFlags(fs, &o.agents)
 	o.engine.add(fs)
@@ -182,6 +185,11 @@ func (o *drillOptions) run(cmd *cobra.Command, env *environment, args []string) 
 	}
 	if err := checkDrillLab(cmd.Context(), env, spec); err != nil {
 		return err
+	}
+	if !o.plan && !o.anyway {
+		if err := refuseFaults(env, spec.Run.Target); err != nil {
+			return err
+		}
 	}
 	broken, err := openPlatform(cmd.Context(), env, spec, o.pods)
 	if err != nil {

@@ -56,7 +56,16 @@ code is 1. Faults of running drills are left to them.`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return platformHeal(cmd.Context(), env) },
 	}
-	cmd.AddCommand(status, heal)
+	watch := &cobra.Command{
+		Use:    "watch JOURNAL",
+		Hidden: true,
+		Short:  "Revert the faults of a journal when its drill is killed",
+		Args:   exactlyOne("journal"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return platform.Watch(cmd.Context(), args[0], healers(env), func(text string) { fmt.Fprintln(env.stdout, text) })
+		},
+	}
+	cmd.AddCommand(status, heal, watch)
 	return cmd
 }
 
@@ -100,6 +109,9 @@ func platformStatus(env *environment) error {
 	}
 	for _, e := range left {
 		who := "its drill has ended"
+		if e.Watched && e.Holder == 0 && env.now().Before(e.Until) {
+			who += ", and its watchdog reverts it at " + e.Until.Format(time.TimeOnly)
+		}
 		if e.Holder > 0 {
 			who = fmt.Sprintf("its drill runs (process %d)", e.Holder)
 		}
@@ -138,7 +150,7 @@ func openPlatform(ctx context.Context, env *environment, asked spec.Drill, pods 
 	if err != nil {
 		return nil, err
 	}
-	o := command.Options{URI: asked.Run.Target, Journals: dir}
+	o := command.Options{URI: asked.Run.Target, Journals: dir, Watch: startWatchdog}
 	if pods != nil {
 		o.File.Members, o.API = pods.Members(), pods
 	} else if asked.Platform != "" {

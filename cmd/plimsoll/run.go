@@ -96,6 +96,7 @@ func (o *runOptions) run(cmd *cobra.Command, env *environment, args []string) er
 		spec.Target = store.Redact(spec.Target)
 		return printYAML(env.stdout, spec)
 	}
+	warnOfFaults(env, spec.Target)
 	opts := run.Options{Dir: recordDir(env, spec)}
 	end, err := startWeb(env, o.web, opts.Dir)
 	if err != nil {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 
@@ -49,6 +50,11 @@ func show(env *environment, dir, format string) error {
 }
 
 func showResult(env *environment, dir string, r record.Result, format string) error {
+	if format == "text" {
+		for _, e := range leftBehind(env, r) {
+			fmt.Fprintln(env.stdout, "!", stillInjected(env, e))
+		}
+	}
 	result, end := resultOf(dir, r)
 	if err := printResult(env.stdout, result, format); err != nil {
 		return err

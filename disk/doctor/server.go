@@ -179,7 +179,7 @@ func serverHost(in Input) []record.DoctorFinding {
 		if i == most {
 			break
 		}
-		if in.Host != nil && judged(w) || slices.Contains(s.Warnings[:i], w) {
+		if judged(in, w) || slices.Contains(s.Warnings[:i], w) {
 			continue // another finding says it
 		}
 		list = append(list, one(server, "startup-warning", record.DoctorWarning, w, "a start without this warning", "the server logged this warning at its start", "")...)
@@ -190,8 +190,12 @@ func serverHost(in Input) []record.DoctorFinding {
 // ofHost are words of startup warnings about what the doctor reads of the machine itself.
 var ofHost = []string{"hugepage", "huge page", "rlimit", "max_map_count", "zone_reclaim", "numa", "swappiness", "xfs filesystem"}
 
-func judged(warning string) bool {
+// judged reports whether another finding has what a warning says.
+func judged(in Input, warning string) bool {
 	warning = strings.ToLower(warning)
+	if in.Host == nil {
+		return strings.Contains(warning, "rlimit") && in.Server.Host.MaxFiles > 0
+	}
 	return slices.ContainsFunc(ofHost, func(words string) bool { return strings.Contains(warning, words) })
 }
 

@@ -33,6 +33,8 @@ type Options struct {
 	API platform.Breaker
 	// Journals is the directory of the journals of all drills.
 	Journals string
+	// Watch starts the watchdog, see [platform.DeploymentOptions].
+	Watch func(journal string) error
 }
 
 // Kind is the kind of these platforms in journals.
@@ -71,7 +73,7 @@ func New(o Options) (*platform.Deployment, error) {
 		breakers = slices.Insert(breakers, 0, o.API)
 	}
 	return platform.NewDeployment(platform.DeploymentOptions{URI: o.URI, Members: o.File.Members, Journals: o.Journals,
-		Breakers: breakers})
+		Watch: o.Watch, Breakers: breakers})
 }
 
 // hostsOf are the members of a deployment that no platform file describes.

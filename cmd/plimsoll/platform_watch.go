@@ -1,0 +1,34 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+)
+
+// watchLog is the file in a journal with what its watchdog said.
+const watchLog = "watch.log"
+
+// startWatchdog starts the watchdog of a journal in a session of its own, so that it outlives this process and its
+// terminal.
+func startWatchdog(journal string) error {
+	self, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("cannot start the watchdog that reverts faults of a killed drill: the path of plimsoll is unknown: %w", err)
+	}
+	log, err := os.OpenFile(filepath.Join(journal, watchLog), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	cmd := exec.Command(self, "platform", "watch", journal)
+	cmd.Dir, cmd.Stdout, cmd.Stderr = "/", log, log
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if err := cmd.Start(); err != nil {
+		return fmt.Errorf("cannot start the watchdog that reverts faults of a killed drill: %w", err)
+	}
+	go func() { _ = cmd.Wait() }() // its log says what it did
+	return nil
+}
