@@ -85,7 +85,7 @@ The drill logs every write and its answer. When the faults have ended and all me
 reads all documents and states the result of each write, for example ok, lost (acknowledged, and absent at
 the end), phantom (reported as not applied, and present), duplicated or corrupt. This is the audit. Ctrl-C
 reverts the faults, then audits the writes up to that time. After the load, it ends what the drill waits
-for. If the drill is killed, the lab reverts the faults. Elsewhere a watchdog does, a process of its own:
+for. If the drill is killed, the lab reverts the faults. Elsewhere a watchdog does, a separate process:
 'plimsoll platform status' lists what is still injected, and 'plimsoll platform heal' reverts it.
 
 Exit codes: 0 expectations met, 1 other failure, 2 usage error, 3 target unreachable, 4 a limit was
