@@ -11,8 +11,8 @@ import (
 	"github.com/plimsoll-bench/plimsoll/lab/engine/enginetest"
 )
 
-// A drill of a deployment that is killed leaves a fault behind. Everybody who looks is told, nobody breaks more, and the
-// fault is reverted at its time.
+// A drill of a deployment that is killed leaves a fault behind. Everybody who looks is told, nobody breaks more, and
+// the fault is reverted at its time.
 func TestMongoKilledDrillIsReverted(t *testing.T) {
 	binaries := map[string]string{"stand-in": enginetest.StandinMongo(t, "8.0.12")}
 	if real, ok := enginetest.RealMongo(t); ok {

@@ -84,5 +84,6 @@ func leftBehind(env *environment, r record.Result) (list []platform.Entry) {
 	if _, lab := spec.LabOf(d.Specification.Run.Target); lab {
 		return nil
 	}
-	return slices.DeleteFunc(openFaults(env, d.Specification.Run.Target), func(e platform.Entry) bool { return e.Since.Before(d.Started) })
+	before := func(e platform.Entry) bool { return e.Since.Before(d.Started) }
+	return slices.DeleteFunc(openFaults(env, d.Specification.Run.Target), before)
 }
