@@ -219,7 +219,7 @@ func (o *drillOptions) run(cmd *cobra.Command, env *environment, args []string) 
 // checkDrillLab checks the lab of a drill, new or running, before a record is created.
 func checkDrillLab(ctx context.Context, env *environment, asked spec.Drill) error {
 	if asked.Lab != nil {
-		if err := checkStudyLab(env)(*asked.Lab, asked.Run); err != nil {
+		if err := checkStudyLab(ctx, env)(*asked.Lab, asked.Run); err != nil {
 			return withExit(exitUsage, fmt.Errorf("cannot create the lab of this drill: %w", err))
 		}
 		planned := record.Lab{Engine: asked.Lab.Engine.Name, Specification: *asked.Lab}

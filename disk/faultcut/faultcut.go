@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -15,6 +14,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/disk/device"
+	"github.com/plimsoll-bench/plimsoll/internal/childproc"
 	"github.com/plimsoll-bench/plimsoll/internal/mountinfo"
 	"github.com/plimsoll-bench/plimsoll/lab/faultfs"
 )
@@ -132,7 +132,7 @@ func command(ctx context.Context, name string, args ...string) error {
 // output runs a program and returns its output. The program has its own process group, so that Ctrl-C, which reaches
 // all processes of a terminal's foreground group, does not interrupt the return of the power.
 func output(ctx context.Context, name string, args ...string) (string, error) {
-	cmd := exec.CommandContext(ctx, name, args...)
+	cmd := childproc.CommandContext(ctx, name, args...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	var failed strings.Builder
 	cmd.Stderr = &failed
