@@ -298,7 +298,7 @@ func (b *budget) Block(rest study.Rest) (trials int, why string) {
 		return rest.Trials, ""
 	}
 	for n, at := range places {
-		if err := c.become(b.ctx, at, shed.parts[n+1], shed.left); err != nil {
+		if err := c.become(context.WithoutCancel(b.ctx), at, shed.parts[n+1], shed.left); err != nil {
 			b.err = err
 		}
 	}

@@ -564,3 +564,41 @@ func TestResumeFollowsNoLinkToAPart(t *testing.T) {
 		}
 	}
 }
+
+// A plan says which programs are started. That of another user is used only if it is the given one.
+func TestResumeStartsNothingOfAnotherUser(t *testing.T) {
+	dir := newDir(t)
+	plan := planOf("study1", "drill2")
+	f := &fake{ends: map[string]error{"drill2": errors.New("the target is away")}}
+	if _, err := Run(t.Context(), plan, Options{Key: testKey, Dir: dir, Runner: f}); err != nil {
+		t.Fatal(err)
+	}
+	other, err := mac.Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	changed := planOf("study1", "drill2")
+	changed.Parts[1].Plan.Drill.Lab.Engine.Binary = "/tmp/trap"
+	for name, c := range map[string]struct {
+		key  *mac.Key
+		plan *Plan
+		want string
+	}{
+		"another user":        {other, nil, "not written by this user"},
+		"no key":              {nil, nil, "--file"},
+		"another plan":        {other, changed, "part drill2 is another one"},
+		"a plan of one part":  {other, planOf("study1"), "1 parts"},
+		"my key, another one": {testKey, changed, "part drill2 is another one"},
+	} {
+		f.jobs = nil
+		_, err := Resume(t.Context(), dir, Options{Key: c.key, Plan: c.plan, Runner: f, RetryFailed: true})
+		if err == nil || !strings.Contains(err.Error(), c.want) || len(f.jobs) > 0 {
+			t.Errorf("%s: %v, %v; want %q", name, err, f.jobs, c.want)
+		}
+	}
+	f.ends = nil
+	s, err := Resume(t.Context(), dir, Options{Key: other, Plan: planOf("study1", "drill2"), Runner: f, RetryFailed: true})
+	if err != nil || statusOf(s) != "study1 done, drill2 done" {
+		t.Errorf("with the plan that it began with: %v, %v", statusOf(s), err)
+	}
+}

@@ -178,8 +178,8 @@ func (x *traps) marks() (found []string) {
 	return found
 }
 
-// files are the names and times of all files below the directories, without those in made.
-func files(t *testing.T, dirs ...string) map[string]string {
+// filesBelow are the names and times of all files below the directories, without those in made.
+func filesBelow(t *testing.T, dirs ...string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
 	for _, dir := range dirs {
@@ -329,14 +329,14 @@ func TestNothingStarts(t *testing.T) {
 	x.marks()
 	for _, name := range slices.Sorted(maps.Keys(trapped)) {
 		for _, args := range trapped[name] {
-			before := files(t, ".", home)
+			before := filesBelow(t, ".", home)
 			code, out := inProcess(x, args)
 			line := strings.Join(args, " ")
 			if marks := x.marks(); len(marks) > 0 {
 				t.Errorf("plimsoll %s touched %s\n%s", line, strings.Join(marks, ", "), out)
 			}
 			resumes := strings.HasSuffix(name, " resume")
-			if after := files(t, ".", home); !resumes && !maps.Equal(before, after) {
+			if after := filesBelow(t, ".", home); !resumes && !maps.Equal(before, after) {
 				t.Errorf("plimsoll %s changed files: %v instead of %v", line, after, before)
 			}
 			if resumes && (code != exitUsage || !strings.Contains(out, "not written by this user")) {

@@ -81,13 +81,13 @@ func specOf(s *record.Study, given *spec.Study, key *mac.Key) (spec.Study, error
 	}
 	spec := *given
 	clean := record.RedactedStudy(spec)
-	key, err := differs(s.Specification, clean)
+	path, err := differs(s.Specification, clean)
 	if err != nil {
 		return spec, err
 	}
-	if key != "" {
+	if path != "" {
 		return spec, fmt.Errorf("%s has changed since the study began, so trials would not be comparable. Undo the change, or begin another "+
-			"study", key)
+			"study", path)
 	}
 	s.Specification = clean
 	return spec, nil
