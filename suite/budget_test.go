@@ -113,7 +113,8 @@ parts:
 func runSlow(t *testing.T, dir string, plan *Plan, s *slow) (*record.Suite, time.Duration) {
 	t.Helper()
 	began := s.now
-	out, err := Run(t.Context(), plan, Options{Key: testKey, Dir: dir, Runner: s, Progress: s, Now: func() time.Time { return s.now }})
+	out, err := Run(t.Context(), plan, Options{Key: testKey, Dir: dir, Runner: s, Progress: s,
+		Now: func() time.Time { return s.now }})
 	if err != nil {
 		t.Fatal(err)
 	}

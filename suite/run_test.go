@@ -287,7 +287,8 @@ func TestHeldSuiteIsLeftAlone(t *testing.T) {
 			new(*record.HeldError)) {
 			t.Errorf("a second suite in the same directory: %v", err)
 		}
-		if _, err := Resume(t.Context(), dir, Options{Key: testKey, Runner: &fake{}}); !errors.As(err, new(*record.HeldError)) {
+		if _, err := Resume(t.Context(), dir,
+			Options{Key: testKey, Runner: &fake{}}); !errors.As(err, new(*record.HeldError)) {
 			t.Errorf("a resume while the suite runs: %v", err)
 		}
 	}
@@ -331,7 +332,8 @@ func TestResumeNeedsCredentials(t *testing.T) {
 	if _, err := Run(ctx, plan, Options{Key: testKey, Dir: dir, Runner: f}); !errors.As(err, new(*Interrupted)) {
 		t.Fatal(err)
 	}
-	if _, err := Resume(t.Context(), dir, Options{Key: testKey, Runner: f}); err == nil || !strings.Contains(err.Error(), "--target") {
+	if _, err := Resume(t.Context(), dir, Options{Key: testKey, Runner: f}); err == nil ||
+		!strings.Contains(err.Error(), "--target") {
 		t.Errorf("without credentials: %v", err)
 	}
 	if _, err := Resume(t.Context(), dir, Options{Key: testKey, Runner: f, Against: "null:"}); err == nil ||
@@ -339,7 +341,8 @@ func TestResumeNeedsCredentials(t *testing.T) {
 		t.Errorf("with another target: %v", err)
 	}
 	f = &fake{seen: map[string]spec.Run{}}
-	if s, err := Resume(t.Context(), dir, Options{Key: testKey, Runner: f, Against: uri}); err != nil || s.Status != record.Complete ||
+	if s, err := Resume(t.Context(), dir, Options{Key: testKey, Runner: f, Against: uri}); err != nil ||
+		s.Status != record.Complete ||
 		f.seen["study2"].Target != uri {
 		t.Errorf("%v %+v", err, f.seen)
 	}
@@ -379,7 +382,8 @@ func TestLabsThatWereLeftAreRemoved(t *testing.T) {
 	there.left("drill2", record.KindDrill, elsewhere)
 	there.left("drill3", "nobody", "")
 	writeDrill(t, elsewhere)
-	if _, err := Run(t.Context(), planOf("drill1", "drill2", "drill3"), Options{Key: testKey, Dir: dir, Runner: &fake{}, Labs: there}); err != nil {
+	if _, err := Run(t.Context(), planOf("drill1", "drill2", "drill3"),
+		Options{Key: testKey, Dir: dir, Runner: &fake{}, Labs: there}); err != nil {
 		t.Fatal(err)
 	}
 	if len(there) != 1 || there["drill3"] == nil {

@@ -39,7 +39,9 @@ func (f *studyFlags) add(cmd *cobra.Command) {
 
 // readStudy reads a study from a file (- for standard input), applies the flags and completes it. asked is the study
 // before its scale was applied, nil for one without a scale.
-func (f *studyFlags) readStudy(ctx context.Context, env *environment, name string) (complete spec.Study, asked *spec.Study, err error) {
+func (f *studyFlags) readStudy(ctx context.Context, env *environment, name string) (
+	complete spec.Study, asked *spec.Study, err error,
+) {
 	given, err := f.readStudyFile(ctx, env, name)
 	if err != nil {
 		return given, nil, err

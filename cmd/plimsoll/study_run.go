@@ -74,7 +74,7 @@ func newStudyResumeCommand(env *environment) *cobra.Command {
 		Long: `Continue a study that was interrupted, killed or stopped by an error.
 
 Complete trials are kept, and lost trials are repeated. The specification is the stored one. It has no
-credentials: if the target needs them, give the file again (--file). It also says which programs are
+credentials: if the target needs them, give the file again (--file). It also names the programs that are
 started: it is used only if this user wrote it (with this PLIMSOLL_HOME); otherwise give the file again.
 
 ` + studyExits,
@@ -118,7 +118,8 @@ func (f *conductFlags) options(ctx context.Context, env *environment, places *ag
 		Command: command,
 		Ceiling: ceiling(env),
 		Lab:     findLab(env), Service: startService}}
-	c = conduct.Options{Runner: runs, Tool: tool(), Command: command, Plan: planOptions(ctx, env), Key: recordKey(labs.home), Drop: f.drop, Labs: labs,
+	c = conduct.Options{Runner: runs, Tool: tool(), Command: command, Plan: planOptions(ctx, env), Drop: f.drop, Labs: labs,
+		Key:     recordKey(labs.home),
 		Storage: f.storage(env)}
 	if !f.quiet {
 		progress = newStudyProgress(env)

@@ -66,7 +66,7 @@ Complete parts are kept, an incomplete study continues, and an incomplete drill 
 plan is the stored one, even if the files of the suite changed. Parts that were left out for lack of time
 stay out, unless --budget gives the suite more time.
 
-The stored plan says which programs are started. It is used only if this user wrote it (with this
+The stored plan names the programs that are started. It is used only if this user wrote it (with this
 PLIMSOLL_HOME); otherwise give the folder of the suite again (--file), which must be unchanged.
 
 ` + suiteExits,
@@ -190,7 +190,8 @@ func (o *suiteRunOptions) conduct(ctx context.Context, env *environment, dir str
 	if err != nil {
 		return err
 	}
-	s := suite.Options{Runner: runner, Labs: runner.Labs, Key: runner.Conduct.Key, Abort: abort, Tool: tool(), Command: runner.Conduct.Command,
+	s := suite.Options{Runner: runner, Labs: runner.Labs, Key: runner.Conduct.Key, Abort: abort, Tool: tool(),
+		Command:  runner.Conduct.Command,
 		Now:      env.now,
 		ExitCode: func(c record.Conclusion) int { return exitOf[c] }}
 	if progress != nil {
@@ -233,7 +234,9 @@ func concludeParts(s *record.Suite) {
 }
 
 // parts runs parts like their own commands. progress is nil with --quiet.
-func (o *suiteRunOptions) parts(ctx context.Context, env *environment, places *agentPlaces) (*suite.Parts, *suiteProgress, error) {
+func (o *suiteRunOptions) parts(ctx context.Context, env *environment, places *agentPlaces) (
+	*suite.Parts, *suiteProgress, error,
+) {
 	c, labs, progress, err := o.options(ctx, env, places)
 	if err != nil {
 		return nil, nil, err

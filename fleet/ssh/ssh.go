@@ -153,7 +153,8 @@ func (p *Placer) start(ctx context.Context, to tunnel, command ...string) error 
 	}
 	words := []string{"-T", "-o", "BatchMode=yes", "-o", "ExitOnForwardFailure=yes", "-o", "ServerAliveInterval=5",
 		"-o", "ServerAliveCountMax=12", "-R", fmt.Sprintf("127.0.0.1:%d:%s", to.Port, address), "--", to.Host}
-	s := &session{tunnel: to, ended: make(chan struct{}), cmd: childproc.Command(ctx, p.program, append(words, command...)...)}
+	s := &session{tunnel: to, ended: make(chan struct{}),
+		cmd: childproc.Command(ctx, p.program, append(words, command...)...)}
 	s.cmd.Stdout, s.cmd.Stderr = &s.output, &s.output
 	in, err := s.cmd.StdinPipe()
 	if err != nil {

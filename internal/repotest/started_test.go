@@ -34,7 +34,9 @@ func programStarts(s source) []string {
 	ast.Inspect(s.file, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.CompositeLit:
-			add(n.Type, true)
+			if len(n.Elts) > 0 { // without, it only has the environment of this process
+				add(n.Type, true)
+			}
 		case *ast.SelectorExpr:
 			add(n, false)
 		}
@@ -83,6 +85,7 @@ import ("os/exec"; "syscall")
 var a = exec.Command("a")
 var b = &exec.Cmd{Path: "b"}
 var c *exec.Cmd
+var env = (&exec.Cmd{}).Environ()
 func d() { _ = syscall.Exec("d", nil, nil); _, _ = exec.LookPath("e") }
 `)
 	if got := programStarts(s); len(got) != 3 {

@@ -234,7 +234,8 @@ func freezeAndThaw(ctx context.Context, t *testing.T, g *group) *process.Process
 // removeFrozen makes sure that a process that does not die because it is frozen is thawed by its remover.
 func removeFrozen(ctx context.Context, t *testing.T, g *group) {
 	t.Helper()
-	q, err := process.Start(t.Context(), process.Spec{Role: "sleeper", Path: "/bin/sleep", Args: []string{"600"}, Place: process.Place{Groups: g.old()}})
+	q, err := process.Start(t.Context(), process.Spec{Role: "sleeper", Path: "/bin/sleep", Args: []string{"600"},
+		Place: process.Place{Groups: g.old()}})
 	if err != nil {
 		t.Fatal(err)
 	}

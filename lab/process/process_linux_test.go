@@ -153,7 +153,8 @@ func TestPlaceIsLeft(t *testing.T) {
 			return
 		}
 		file := filepath.Join("/proc", strconv.Itoa(os.Getpid()), "task", strconv.Itoa(unix.Gettid()), "ns/net")
-		p, err := Start(t.Context(), Spec{Role: "sleeper", Path: "/bin/sleep", Args: []string{"600"}, Place: Place{Network: file, Groups: []string{group}}})
+		p, err := Start(t.Context(), Spec{Role: "sleeper", Path: "/bin/sleep", Args: []string{"600"},
+			Place: Place{Network: file, Groups: []string{group}}})
 		if err != nil {
 			t.Error(err)
 			return
