@@ -313,10 +313,7 @@ func (o *drillOptions) read(cmd *cobra.Command, env *environment, args []string)
 		asked.Platform = filepath.Join(filepath.Dir(file), asked.Platform)
 	}
 	asked.Platform = cmp.Or(o.platform, asked.Platform)
-	if target != "" {
-		asked.Run.Target = target
-	}
-	if err := readAddresses(env, &asked.Run.Target); err != nil {
+	if err := readTarget(cmd.Context(), env, &asked.Run.Target, target); err != nil {
 		return asked, err
 	}
 	if err := o.applyRun(cmd, env, &asked.Run); err != nil {

@@ -44,7 +44,7 @@ trials: 2
 `,
 	"loaded.yaml": `name: trap
 run:
-  target: mongodb://127.0.0.1:PORT/
+  target: mongodb://127.0.0.1:PORT/?tls=true&tlsCAFile=TRAP/token
   workload: {name: a, records: 10}
   load: {workers: 8, duration: 1s, clients: 2, place: manual}
   observe: {prometheus: {url: "http://127.0.0.1:PORT/", queries: {q: up}, credentials: TRAP/token}, csv: [{file: TRAP/values.csv}]}
@@ -71,6 +71,17 @@ faults: [{fault: "kill:m1"}]
 `,
 	"platform.yaml": `members: [{name: m1, address: "127.0.0.1:DEPLOYMENT"}]
 actions: {kill: {inject: [TRAP/mongod, inject], heal: [TRAP/mongod, heal], witness: [TRAP/mongod, witness]}}
+`,
+	"addressed.yaml": `name: trap
+run:
+  target: "@TRAP/token"
+  workload: {name: a, records: 10}
+  load: {workers: 8, duration: 1s}
+factors: [{path: load.workers, levels: [8, 16]}]
+trials: 2
+`,
+	"addressed-run.yaml": `target: "@TRAP/token"
+workload: {name: a, records: 10}
 `,
 	"run.yaml": `target: mongodb://127.0.0.1:PORT/
 workload: {name: a, records: 10}
@@ -268,7 +279,8 @@ func edit(t *testing.T, file string, change func(map[string]any)) {
 // with another exit code than 0 come with it and a part of their error.
 var trapped = map[string][][]string{
 	"study init":       {{"study", "init", "made/study.yaml"}},
-	"study plan":       {{"study", "plan", "study.yaml"}, {"study", "plan", "loaded.yaml"}, {"study", "plan", "folder"}},
+	"study plan":       {{"study", "plan", "study.yaml"}, {"study", "plan", "loaded.yaml"},
+		{"study", "plan", "addressed.yaml"}, {"study", "plan", "folder"}},
 	"study schema":     {{"study", "schema"}},
 	"study status":     {{"study", "status", "st"}, {"study", "status", "su"}},
 	"study resume":     {{"study", "resume", "st"}, {"study", "resume", "su"}},
@@ -304,7 +316,7 @@ var trapped = map[string][][]string{
 	"completion":       {{"completion", "bash"}},
 	"drill": {{"drill", "drill.yaml", "--print-spec"}, {"drill", "drill.yaml", "--dry-run"},
 		{"drill", "commands.yaml", "--print-spec"}, {"drill", "commands.yaml", "--dry-run"}},
-	"run": {{"run", "-f", "run.yaml", "--print-spec"}},
+	"run": {{"run", "-f", "run.yaml", "--print-spec"}, {"run", "-f", "addressed-run.yaml", "--print-spec"}},
 }
 
 // connects are commands that start nothing, and whose only use is a connection to what their command line names.

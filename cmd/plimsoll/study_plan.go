@@ -63,7 +63,7 @@ func (f *studyFlags) readStudyFile(ctx context.Context, env *environment, name s
 			return asked, err
 		}
 	}
-	if err := readAddresses(env, &asked.Run.Target); err != nil {
+	if err := readTarget(ctx, env, &asked.Run.Target, ""); err != nil {
 		return asked, err
 	}
 	if err := f.engine.check(); err != nil {

@@ -118,9 +118,8 @@ func (f *conductFlags) options(ctx context.Context, env *environment, places *ag
 		Command: command,
 		Ceiling: ceiling(env),
 		Lab:     findLab(env), Service: startService}}
-	c = conduct.Options{Runner: runs, Tool: tool(), Command: command, Plan: planOptions(ctx, env), Drop: f.drop, Labs: labs,
-		Key:     recordKey(labs.home),
-		Storage: f.storage(env)}
+	c = conduct.Options{Runner: runs, Tool: tool(), Command: command, Plan: planOptions(ctx, env), Drop: f.drop,
+		Labs: labs, Key: recordKey(labs.home), Storage: f.storage(env)}
 	if !f.quiet {
 		progress = newStudyProgress(env)
 		c.Progress, runs.Options.Progress, labs.tell = progress, progress.trial(), progress.Note
