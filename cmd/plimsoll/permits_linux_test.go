@@ -278,8 +278,8 @@ func edit(t *testing.T, file string, change func(map[string]any)) {
 // trapped are command lines for all commands that may not start programs, and for those that refuse to. Those that end
 // with another exit code than 0 come with it and a part of their error.
 var trapped = map[string][][]string{
-	"study init":       {{"study", "init", "made/study.yaml"}},
-	"study plan":       {{"study", "plan", "study.yaml"}, {"study", "plan", "loaded.yaml"},
+	"study init": {{"study", "init", "made/study.yaml"}},
+	"study plan": {{"study", "plan", "study.yaml"}, {"study", "plan", "loaded.yaml"},
 		{"study", "plan", "addressed.yaml"}, {"study", "plan", "folder"}},
 	"study schema":     {{"study", "schema"}},
 	"study status":     {{"study", "status", "st"}, {"study", "status", "su"}},
@@ -315,7 +315,8 @@ var trapped = map[string][][]string{
 	"help":             {{"help", "run"}},
 	"completion":       {{"completion", "bash"}},
 	"drill": {{"drill", "drill.yaml", "--print-spec"}, {"drill", "drill.yaml", "--dry-run"},
-		{"drill", "commands.yaml", "--print-spec"}, {"drill", "commands.yaml", "--dry-run"}},
+		{"drill", "commands.yaml", "--print-spec"}, {"drill", "commands.yaml", "--dry-run"},
+		{"drill", "k8s:db/mongo", "--fault", "pod-kill:primary", "--print-spec"}},
 	"run": {{"run", "-f", "run.yaml", "--print-spec"}, {"run", "-f", "addressed-run.yaml", "--print-spec"}},
 }
 
