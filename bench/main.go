@@ -10,6 +10,8 @@ import (
 	"runtime"
 	"strings"
 	"syscall"
+
+	"github.com/plimsoll-bench/plimsoll/internal/permit"
 )
 
 type config struct {
@@ -22,6 +24,7 @@ type config struct {
 }
 
 func main() {
+	permit.Assume(permit.All)
 	if role := os.Getenv(roleVariable); role != "" {
 		exit(playRole(role, os.Args[1:]))
 	}

@@ -1,6 +1,7 @@
 package fleet_test
 
 import (
+	"context"
 	"errors"
 	"io"
 	"net"
@@ -42,7 +43,7 @@ func TestProcessLink(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer l.Close()
-		place, err := fleet.Processes(func() *exec.Cmd {
+		place, err := fleet.Processes(func(context.Context) *exec.Cmd {
 			cmd := exec.Command(os.Args[0], l.Addr().String())
 			cmd.Env = append(os.Environ(), fleet.RoleVariable+"=relay")
 			return cmd

@@ -69,7 +69,7 @@ func relay() {
 }
 
 func launcher(role string) Launcher {
-	return func() *exec.Cmd {
+	return func(context.Context) *exec.Cmd {
 		cmd := exec.Command(os.Args[0])
 		cmd.Env = append(os.Environ(), roleVariable+"="+role)
 		return cmd
@@ -82,8 +82,8 @@ func parent() {
 	asked.Load.Duration = spec.Duration(10 * time.Minute)
 	p := &watcher{on: func(*watcher) {}}
 	_, err := Execute(context.Background(), asked, run.Options{Dir: os.Args[1], Progress: p, Now: time.Now},
-		Options{Places: Processes(func() *exec.Cmd {
-			cmd := launcher("client")()
+		Options{Places: Processes(func(ctx context.Context) *exec.Cmd {
+			cmd := launcher("client")(ctx)
 			p.commands = append(p.commands, cmd)
 			if len(p.commands) == 3 {
 				p.on = func(p *watcher) {
@@ -244,8 +244,8 @@ func TestClientKilled(t *testing.T) {
 	asked.Load.Duration, asked.Load.Pace, asked.Load.Rate = spec.Duration(10*time.Minute), 0, 100
 	asked.Defaults()
 	w := &watcher{on: func(w *watcher) { _ = w.commands[1].Process.Kill() }}
-	r, err := execute(t, t.Context(), asked, run.Options{Progress: w}, func() *exec.Cmd {
-		cmd := launcher("client")()
+	r, err := execute(t, t.Context(), asked, run.Options{Progress: w}, func(ctx context.Context) *exec.Cmd {
+		cmd := launcher("client")(ctx)
 		w.commands = append(w.commands, cmd)
 		return cmd
 	})
@@ -302,9 +302,9 @@ func TestAborted(t *testing.T) {
 
 func TestInterruptedBeforeTheStart(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	r, err := execute(t, ctx, testSpec(2), run.Options{}, func() *exec.Cmd {
+	r, err := execute(t, ctx, testSpec(2), run.Options{}, func(ctx context.Context) *exec.Cmd {
 		cancel() // while the clients are being started
-		return launcher("client")()
+		return launcher("client")(ctx)
 	})
 	if !errors.Is(err, context.Canceled) || r.Status != record.Interrupted || r.Phase(load.PhaseMeasure) != nil {
 		t.Errorf("status %s: %v", r.Status, err)
@@ -320,7 +320,7 @@ func TestUselessClients(t *testing.T) {
 	}{
 		"ends at once":   {launcher("unlucky"), "ended before the load began: exit status 3: out of luck"},
 		"babbles":        {launcher("babbling"), "ended before the load began"},
-		"does not exist": {func() *exec.Cmd { return exec.Command("/does/not/exist") }, "cannot start client 0 of 2"},
+		"does not exist": {func(context.Context) *exec.Cmd { return exec.Command("/does/not/exist") }, "cannot start client 0 of 2"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r, err := execute(t, t.Context(), testSpec(2), run.Options{}, c.launch)
@@ -334,13 +334,13 @@ func TestUselessClients(t *testing.T) {
 // A client that cannot keep its record says so in the words of a run.
 func TestClientFails(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "record")
-	r, err := execute(t, t.Context(), testSpec(2), run.Options{Dir: dir}, func() *exec.Cmd {
+	r, err := execute(t, t.Context(), testSpec(2), run.Options{Dir: dir}, func(ctx context.Context) *exec.Cmd {
 		own := filepath.Join(dir, "clients", "01")
 		if err := errors.Join(os.MkdirAll(own, 0o755), os.WriteFile(filepath.Join(own, record.RunFile), nil,
 			0o644)); err != nil {
 			t.Error(err)
 		}
-		return launcher("client")()
+		return launcher("client")(ctx)
 	})
 	if err == nil || !strings.Contains(err.Error(), "client 1: ") ||
 		!strings.Contains(err.Error(), "already holds a record") || r.Status != record.Failed {

@@ -17,7 +17,7 @@ import (
 
 // Launcher returns the command of a process that calls [Serve] with its standard input and output. It must not have
 // secrets; a client gets its order on standard input.
-type Launcher func() *exec.Cmd
+type Launcher func(context.Context) *exec.Cmd
 
 // Processes places agents as processes on this machine. They end with this process and with their links.
 func Processes(launch Launcher) Placers {
@@ -32,10 +32,10 @@ func Processes(launch Launcher) Placers {
 type processes struct{ launch Launcher }
 
 // Place implements [Placer].
-func (p processes) Place(_ context.Context, n int, _ func(string)) ([]Link, error) {
+func (p processes) Place(ctx context.Context, n int, _ func(string)) ([]Link, error) {
 	var list []Link
 	for i := range n {
-		link, err := startProcess(p.launch)
+		link, err := startProcess(ctx, p.launch)
 		if err != nil {
 			for _, l := range list {
 				l.Close()
@@ -57,8 +57,8 @@ type process struct {
 	stderr tail
 }
 
-func startProcess(launch Launcher) (*process, error) {
-	p := &process{cmd: launch()}
+func startProcess(ctx context.Context, launch Launcher) (*process, error) {
+	p := &process{cmd: launch(ctx)}
 	in, err := p.cmd.StdinPipe()
 	if err != nil {
 		return nil, err

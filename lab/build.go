@@ -20,7 +20,7 @@ type builder interface {
 	host(ctx context.Context, h topology.HostPlan) (host.Host, error)
 	// volume makes the storage of a member on the disks of hosts, its own first.
 	volume(ctx context.Context, member string, hosts []string) (volume.Volume, error)
-	cluster(s topology.Site) (topology.Cluster, error)
+	cluster(ctx context.Context, s topology.Site) (topology.Cluster, error)
 	// diskPower takes the power of a host's disks away or gives it back.
 	diskPower(ctx context.Context, host string, on bool) error
 	// losePower takes the power of a host's disks away and discards all writes that were not flushed. It calls kill when
@@ -69,7 +69,9 @@ func (r *labBuilder) volume(ctx context.Context, member string, hosts []string) 
 	return r.volumes.Make(ctx, member, member, hosts)
 }
 
-func (r *labBuilder) cluster(s topology.Site) (topology.Cluster, error) { return topology.New(s) }
+func (r *labBuilder) cluster(ctx context.Context, s topology.Site) (topology.Cluster, error) {
+	return topology.New(ctx, s)
+}
 
 func (r *labBuilder) diskPower(ctx context.Context, host string, on bool) error {
 	return r.volumes.Power(ctx, host, on)

@@ -58,8 +58,8 @@ func (h *fakeHost) PowerOff(context.Context) error {
 	}
 	return h.set(host.Off)
 }
-func (h *fakeHost) Start(_ context.Context, s process.Spec) (*process.Process, error) {
-	return process.Start(s)
+func (h *fakeHost) Start(ctx context.Context, s process.Spec) (*process.Process, error) {
+	return process.Start(ctx, s)
 }
 func (h *fakeHost) PowerOn(context.Context) error { return h.set(host.On) }
 func (h *fakeHost) Pause(context.Context) error   { return h.set(host.Paused) }
@@ -338,7 +338,10 @@ func (r *fakeRooms) volume(_ context.Context, member string, groups []string) (v
 	r.volumes[member] = &fakeVolume{name: member, health: "healthy"}
 	return r.volumes[member], nil
 }
-func (r *fakeRooms) cluster(s topology.Site) (topology.Cluster, error) { r.c.site = s; return r.c, nil }
+func (r *fakeRooms) cluster(_ context.Context, s topology.Site) (topology.Cluster, error) {
+	r.c.site = s
+	return r.c, nil
+}
 func (r *fakeRooms) diskPower(_ context.Context, host string, on bool) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

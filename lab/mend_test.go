@@ -67,7 +67,7 @@ func TestDeadLabIsConsistent(t *testing.T) {
 func TestSupervisorThatIsLate(t *testing.T) {
 	home := t.TempDir()
 	makeDir(t, Dir(home, "late"))
-	p, err := process.Start(process.Spec{Role: "supervisor", Path: "/bin/sleep", Args: []string{"1000"}})
+	p, err := process.Start(t.Context(), process.Spec{Role: "supervisor", Path: "/bin/sleep", Args: []string{"1000"}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/plimsoll-bench/plimsoll/internal/permit"
 	"github.com/plimsoll-bench/plimsoll/lab/engine"
 	"github.com/plimsoll-bench/plimsoll/lab/host"
 	"github.com/plimsoll-bench/plimsoll/lab/topology"
@@ -36,7 +37,9 @@ func ChooseEngine(ctx context.Context, home string, asked *spec.Lab) {
 	}
 }
 
-// Plan checks a complete specification against this machine and returns the lab that it gives. It makes nothing.
+// Plan checks a complete specification against this machine and returns the lab that it gives. It makes nothing. If ctx
+// permits no programs, the release of a mongod that Plimsoll did not install is unknown, and no mongod is asked whether
+// it accepts the parameters and arguments: the note of the layout says so.
 func Plan(ctx context.Context, home string, asked spec.Lab) (Planned, error) {
 	p := Planned{Spec: asked}
 	if asked.Storage.Dir != "" { // the supervisor does not work in this directory
@@ -62,8 +65,15 @@ func Plan(ctx context.Context, home string, asked spec.Lab) (Planned, error) {
 	if err := errors.Join(errs[:]...); err != nil {
 		return p, refuse("%s", err)
 	}
+	if asked.Engine.Name == engine.Mongod && !permit.Has(ctx, permit.Execute) {
+		p.Layout.Notes = append(p.Layout.Notes, notStarted)
+	}
 	return p, nil
 }
+
+// notStarted is the note of a plan that was made without starting mongod.
+const notStarted = "a plan starts no program, so mongod's parameters and arguments, and its release if plimsoll did not " +
+	"install it, are not checked yet; the start of the lab checks them"
 
 func volumesOf(l topology.Layout) int {
 	n := 0

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"path/filepath"
 	"sync"
@@ -110,7 +111,7 @@ func (s *supervisor) serve() error {
 	if err != nil {
 		return fmt.Errorf("cannot listen on the socket of the lab: %w", err)
 	}
-	server := &http.Server{Handler: s.handler()}
+	server := &http.Server{Handler: s.handler(), BaseContext: s.permitted}
 	served := make(chan struct{})
 	go func() { _ = server.Serve(l); close(served) }()
 	err = s.keep()
@@ -121,6 +122,9 @@ func (s *supervisor) serve() error {
 	<-served
 	return err
 }
+
+// permitted is the context of requests: what the supervisor may do, they may.
+func (s *supervisor) permitted(net.Listener) context.Context { return context.WithoutCancel(s.ctx) }
 
 func (s *supervisor) keep() error {
 	err := s.make()
@@ -174,7 +178,7 @@ func (s *supervisor) make() error {
 	if err := s.makeHosts(ctx, p); err != nil {
 		return s.withDeadline(ctx, err)
 	}
-	cluster, err := s.builder.cluster(topology.Site{Spec: p.Spec, Layout: p.Layout, Home: s.order.Home, Dir: s.dir,
+	cluster, err := s.builder.cluster(ctx, topology.Site{Spec: p.Spec, Layout: p.Layout, Home: s.order.Home, Dir: s.dir,
 		Journal: s.journal, Hosts: s.inventory.hosts, Volume: s.storage.make, Event: s.event})
 	if err != nil {
 		return s.withDeadline(ctx, err)

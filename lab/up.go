@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"syscall"
 	"time"
 
+	"github.com/plimsoll-bench/plimsoll/internal/childproc"
 	"github.com/plimsoll-bench/plimsoll/internal/procid"
 	"github.com/plimsoll-bench/plimsoll/lab/process"
 	"github.com/plimsoll-bench/plimsoll/record"
@@ -49,7 +49,7 @@ func Up(ctx context.Context, asked spec.Lab, opts Options) (*Handle, error) {
 		return nil, err
 	}
 	asked = p.Spec
-	h, err := create(asked, opts)
+	h, err := create(ctx, asked, opts)
 	if err != nil {
 		return nil, err
 	}
@@ -67,7 +67,7 @@ func Up(ctx context.Context, asked spec.Lab, opts Options) (*Handle, error) {
 }
 
 // create makes the directory of a lab and starts its supervisor.
-func create(asked spec.Lab, opts Options) (*Handle, error) {
+func create(ctx context.Context, asked spec.Lab, opts Options) (*Handle, error) {
 	if err := os.MkdirAll(labsDir(opts.Home), 0o700); err != nil {
 		return nil, fmt.Errorf("cannot create the directory of the labs: %w", err)
 	}
@@ -96,7 +96,7 @@ func create(asked spec.Lab, opts Options) (*Handle, error) {
 		return nil, errors.Join(fmt.Errorf("cannot write the specification of the lab: %w", err), os.RemoveAll(dir))
 	}
 	h := newHandle(dir)
-	if err := h.startSupervisor(opts); err != nil {
+	if err := h.startSupervisor(ctx, opts); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
 	return h, nil
@@ -115,7 +115,7 @@ func nameInUse(dir, name string) error {
 
 // startSupervisor starts the supervisor in a session of its own, so that it outlives the terminal, and returns when the
 // supervisor has locked the lab.
-func (h *Handle) startSupervisor(opts Options) error {
+func (h *Handle) startSupervisor(ctx context.Context, opts Options) error {
 	log, err := os.OpenFile(filepath.Join(h.dir, logFile), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
 		return err
@@ -125,7 +125,7 @@ func (h *Handle) startSupervisor(opts Options) error {
 	if len(args) == 0 {
 		args = []string{"lab-supervisor"}
 	}
-	cmd := exec.Command(opts.Executable, append(args[:len(args):len(args)], h.dir)...)
+	cmd := childproc.Command(ctx, opts.Executable, append(args[:len(args):len(args)], h.dir)...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = "/", log, log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := cmd.Start(); err != nil {

@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/plimsoll-bench/plimsoll/internal/permit"
 	"github.com/plimsoll-bench/plimsoll/internal/scratch"
 )
 
@@ -29,6 +30,7 @@ type config struct {
 }
 
 func main() {
+	permit.Assume(permit.All)
 	if serveFilesystem() {
 		return
 	}

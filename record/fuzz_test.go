@@ -209,7 +209,7 @@ func FuzzSuite(f *testing.F) {
 }
 
 func FuzzSuitePlan(f *testing.F) {
-	fuzzFile(f, SuitePlan, nil, func(dir string) error { _, err := ReadSuitePlan(dir); return err },
+	fuzzFile(f, SuitePlan, nil, func(dir string) error { _, _, err := ReadSuitePlan(dir, nil); return err },
 		`{"schema_version":"1.0","kind":"suite-plan","parts":[{"name":"a","study":{},"before":{"name":"a"}}]}`)
 }
 

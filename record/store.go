@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/plimsoll-bench/plimsoll/internal/mac"
 	"github.com/plimsoll-bench/plimsoll/internal/replace"
 	"github.com/plimsoll-bench/plimsoll/measure"
 )
@@ -25,6 +26,7 @@ type Store[R Result] struct {
 	kind    *kind
 	journal *os.File // nil for kinds without
 	red     redactor
+	key     *mac.Key // see [Store.Sign]
 	now     func() time.Time
 	took    time.Duration // of the last write of the main file
 	written time.Time     // end of that write
@@ -79,9 +81,20 @@ func (s *Store[R]) AddSecrets(asked any) { s.red.learn(asked) }
 // AddSecret hides a credential in everything that is written.
 func (s *Store[R]) AddSecret(secret string) { s.red.add(secret) }
 
+// Sign makes all later writes of a study and of the plan of a suite show who wrote them. A nil key does nothing.
+func (s *Store[R]) Sign(k *mac.Key) { s.key = k }
+
+// signed is a result whose specification may be started again from its record, by the user who wrote it.
+type signed interface{ sign(k *mac.Key) error }
+
 // Redacted returns a copy of a result without credentials, as [Store.Write] writes it.
 func (s *Store[R]) Redacted(r R) (none R, err error) {
 	out := redacted(&s.red, r)
+	if m, ok := any(out).(signed); ok && s.key != nil {
+		if err := m.sign(s.key); err != nil {
+			return none, err
+		}
+	}
 	if c, ok := any(out).(checked); ok {
 		if err := c.check(); err != nil {
 			return none, err

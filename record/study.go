@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/plimsoll-bench/plimsoll/internal/mac"
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
@@ -32,6 +33,8 @@ type Study struct {
 	VSphere *VSphere `json:"vsphere,omitempty"`
 	// Specification is the complete specification, with its scale applied, without credentials.
 	Specification spec.Study `json:"specification"`
+	// MAC shows that the user who resumes the study wrote its specification: HMAC-SHA256 with a key of this user.
+	MAC string `json:"mac,omitempty"`
 	// Asked is the specification as it was given, in the hardware of a document; absent if it has no scale.
 	Asked *spec.Study `json:"asked,omitempty"`
 	// Base is the base run with the choices of the procedures.
@@ -55,6 +58,15 @@ type Study struct {
 	// Objectives are those of the study, for each configuration.
 	Objectives []ConfigurationObjective `json:"objectives,omitempty"`
 }
+
+// sign implements [signed].
+func (s *Study) sign(k *mac.Key) (err error) {
+	s.MAC, err = k.Code(KindStudy, s.Specification)
+	return err
+}
+
+// Own says whether the user of a key wrote the specification.
+func (s *Study) Own(k *mac.Key) bool { return k.Valid(KindStudy, s.Specification, s.MAC) }
 
 // Look is a state of a study in which it had verdicts. A study that is continued after a look has another one.
 type Look struct {

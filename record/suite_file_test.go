@@ -180,7 +180,7 @@ func TestSuiteKeepsNoCredentials(t *testing.T) {
 			t.Errorf("%s keeps the password:\n%s", name, b)
 		}
 	}
-	parts, err := ReadSuitePlan(dir)
+	parts, _, err := ReadSuitePlan(dir, nil)
 	if err != nil || len(parts) != 1 || !HasHidden(*parts[0].Study) {
 		t.Errorf("%+v, %v", parts, err)
 	}

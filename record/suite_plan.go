@@ -1,6 +1,12 @@
 package record
 
-import "github.com/plimsoll-bench/plimsoll/spec"
+import (
+	"bytes"
+	"encoding/json"
+
+	"github.com/plimsoll-bench/plimsoll/internal/mac"
+	"github.com/plimsoll-bench/plimsoll/spec"
+)
 
 // KindSuitePlan is the kind of plan.json.
 const KindSuitePlan = "suite-plan"
@@ -29,18 +35,38 @@ type partPlans struct {
 	SchemaVersion string     `json:"schema_version"`
 	Kind          string     `json:"kind"`
 	Parts         []PartPlan `json:"parts"`
+	MAC           string     `json:"mac,omitempty"` // of Parts, as in [Study]
 }
 
 // WritePlan writes plan.json, without credentials.
 func WritePlan(w *SuiteWriter, parts []PartPlan) error {
-	return writeFile(w, SuitePlan, partPlans{SchemaVersion, KindSuitePlan, parts}, true)
+	parts = redacted(&w.red, parts)
+	code, err := w.key.Code(KindSuitePlan, parts)
+	if err != nil {
+		return err
+	}
+	return writeFile(w, SuitePlan, partPlans{SchemaVersion, KindSuitePlan, parts, code}, true)
 }
 
-// ReadSuitePlan reads plan.json.
-func ReadSuitePlan(dir string) ([]PartPlan, error) {
+// SamePlan says whether two plans of a part are the same, without their credentials.
+func SamePlan(a, b PartPlan) bool {
+	var text [2][]byte
+	for i, p := range []PartPlan{a, b} {
+		var r redactor
+		r.learn(p)
+		var err error
+		if text[i], err = json.Marshal(redacted(&r, p)); err != nil {
+			return false
+		}
+	}
+	return bytes.Equal(text[0], text[1])
+}
+
+// ReadSuitePlan reads plan.json. own says whether the user of the key wrote it.
+func ReadSuitePlan(dir string, k *mac.Key) (parts []PartPlan, own bool, err error) {
 	var p partPlans
 	if err := readDocument(dir, SuitePlan, KindSuitePlan, "plan of a suite", &p); err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	return p.Parts, nil
+	return p.Parts, k.Valid(KindSuitePlan, p.Parts, p.MAC), nil
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/plimsoll-bench/plimsoll/internal/permit"
 	"github.com/plimsoll-bench/plimsoll/internal/safeopen"
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
@@ -51,6 +52,9 @@ func (r *runner) openMetrics(ctx context.Context) error {
 	o := r.spec.Observe
 	if o == nil {
 		return nil
+	}
+	if err := permit.Check(ctx, permit.Read, "the files of observe"); err != nil {
+		return err
 	}
 	for _, f := range o.CSV {
 		ahead, err := f.Ahead()

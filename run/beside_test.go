@@ -131,7 +131,7 @@ func TestWhatADriverTells(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "record")
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	r, err := prepare(asked, Options{Dir: dir})
+	r, err := prepare(ctx, asked, Options{Dir: dir})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -165,7 +165,7 @@ func TestWhatADriverTells(t *testing.T) {
 // What is told before the first load, however much, is no event that the record lost; what comes later counts.
 func TestEventsBeforeTheLoadAreNotLost(t *testing.T) {
 	t.Parallel()
-	r := &runner{watch: observe.New()}
+	r := &runner{watch: observe.New(t.Context())}
 	defer r.watch.Stop()
 	flood := func() {
 		for range 5000 {

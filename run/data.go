@@ -174,7 +174,7 @@ func (r *runner) fillTogether(ctx context.Context, before int64) (all load.FillR
 // Fill loads a part of the records of a run, for one of several processes that share its load phase. It writes no
 // record; intervals and events go to the progress.
 func Fill(ctx context.Context, asked spec.Run, opts Options, p Part) (load.FillReport, error) {
-	r, err := prepare(asked, opts)
+	r, err := prepare(ctx, asked, opts)
 	if err != nil {
 		return load.FillReport{}, at(Specification, err)
 	}

@@ -151,7 +151,7 @@ type Teamwork struct {
 // Execute performs the run of a complete specification ([spec.Run.Complete]). It returns the record, also beside an
 // error after measuring has begun.
 func Execute(ctx context.Context, asked spec.Run, opts Options) (*record.Run, error) {
-	r, err := prepare(asked, opts)
+	r, err := prepare(ctx, asked, opts)
 	if err != nil {
 		return nil, at(Specification, err)
 	}
@@ -212,7 +212,7 @@ type runner struct {
 }
 
 // prepare checks everything that can be checked without touching the target.
-func prepare(asked spec.Run, opts Options) (*runner, error) {
+func prepare(ctx context.Context, asked spec.Run, opts Options) (*runner, error) {
 	if opts.Progress == nil {
 		opts.Progress = silent{}
 	}
@@ -226,7 +226,7 @@ func prepare(asked spec.Run, opts Options) (*runner, error) {
 	if err := checkService(target, asked); err != nil {
 		return nil, err
 	}
-	r := &runner{spec: asked, opts: opts, target: target, started: opts.Now(), watch: observe.New()}
+	r := &runner{spec: asked, opts: opts, target: target, started: opts.Now(), watch: observe.New(ctx)}
 	if opts.Loaders == nil { // the workers are on this machine
 		if err := checkMemory(asked, int64(record.NewEnvironment(nil).MemoryBytes)); err != nil {
 			return nil, err

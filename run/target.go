@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/plimsoll-bench/plimsoll/internal/nearest"
+	"github.com/plimsoll-bench/plimsoll/internal/permit"
 	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/store"
 	"github.com/plimsoll-bench/plimsoll/store/embedded"
@@ -105,6 +106,9 @@ type OnEvent func(kind, text string, data map[string]string)
 
 // Open opens a target with a client. The caller must close the store. Its errors name the target without credentials.
 func (t Target) Open(ctx context.Context, client string, cfg store.Config, events OnEvent) (store.Store, error) {
+	if err := permit.Check(ctx, permit.Dial, t.String()); err != nil {
+		return nil, err
+	}
 	switch t.Kind {
 	case "embedded":
 		return embedded.Open(ctx, t.Dir, cfg)

@@ -261,6 +261,7 @@ func leftText(l spec.Left) string {
 
 // budget is the budget of the study of a part.
 type budget struct {
+	ctx  context.Context // of the suite
 	c    *conductor
 	part int
 	// thought is the estimated total time, before the time of earlier sessions.
@@ -272,12 +273,12 @@ type budget struct {
 var _ conduct.Budget = (*budget)(nil)
 
 // budgetOf returns the budget of a part that begins, nil if there is none.
-func (c *conductor) budgetOf(i int, begun time.Time) *budget {
+func (c *conductor) budgetOf(ctx context.Context, i int, begun time.Time) *budget {
 	if c.allowed() == 0 {
 		return nil
 	}
 	p := &c.suite.Parts[i]
-	return &budget{c: c, part: i, thought: p.Estimate, before: p.Seconds, began: begun}
+	return &budget{ctx: ctx, c: c, part: i, thought: p.Estimate, before: p.Seconds, began: begun}
 }
 
 // Block implements [conduct.Budget]: what is left of the study and the parts behind it have to fit into what is left of
@@ -297,7 +298,7 @@ func (b *budget) Block(rest study.Rest) (trials int, why string) {
 		return rest.Trials, ""
 	}
 	for n, at := range places {
-		if err := c.become(context.Background(), at, shed.parts[n+1], shed.left); err != nil {
+		if err := c.become(context.WithoutCancel(b.ctx), at, shed.parts[n+1], shed.left); err != nil {
 			b.err = err
 		}
 	}

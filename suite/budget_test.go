@@ -82,7 +82,7 @@ func (s *slow) Part(ctx context.Context, j Job) Outcome {
 		factor = x
 	}
 	s.block = max(s.block, time.Duration(factor*each*float64(len(spec.Factors[0].Levels))*1e9))
-	o := conduct.Options{Dir: j.Dir, Runner: trials, Clock: trials, Budget: j.Budget, TakeLeft: j.TakeLeft}
+	o := conduct.Options{Key: testKey, Dir: j.Dir, Runner: trials, Clock: trials, Budget: j.Budget, TakeLeft: j.TakeLeft}
 	out := Outcome{}
 	if j.Resume {
 		out.Study, out.Err = conduct.Resume(ctx, j.Dir, o)
@@ -113,7 +113,8 @@ parts:
 func runSlow(t *testing.T, dir string, plan *Plan, s *slow) (*record.Suite, time.Duration) {
 	t.Helper()
 	began := s.now
-	out, err := Run(t.Context(), plan, Options{Dir: dir, Runner: s, Progress: s, Now: func() time.Time { return s.now }})
+	out, err := Run(t.Context(), plan, Options{Key: testKey, Dir: dir, Runner: s, Progress: s,
+		Now: func() time.Time { return s.now }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -237,7 +238,7 @@ func TestResumedSuiteHasWhatRemained(t *testing.T) {
 	}
 	now := func() time.Time { return m.now }
 	began := m.now
-	_, err := Run(ctx, plan, Options{Dir: dir, Runner: m, Progress: m, Now: now})
+	_, err := Run(ctx, plan, Options{Key: testKey, Dir: dir, Runner: m, Progress: m, Now: now})
 	if !errors.As(err, new(*Interrupted)) {
 		t.Fatal(err)
 	}
@@ -247,13 +248,13 @@ func TestResumedSuiteHasWhatRemained(t *testing.T) {
 	if err != nil || worked < first-time.Second || worked > first+time.Second {
 		t.Fatalf("%v, %v: it worked %v", worked, err, first)
 	}
-	if _, err := Resume(t.Context(), dir, Options{Runner: m, Now: now, Limit: first / 2}); err == nil ||
+	if _, err := Resume(t.Context(), dir, Options{Key: testKey, Runner: m, Now: now, Limit: first / 2}); err == nil ||
 		!strings.Contains(err.Error(), "--budget") {
 		t.Errorf("with a budget that is used up: %v", err)
 	}
 	m.factor = 6
 	began = m.now
-	s, err := Resume(t.Context(), dir, Options{Runner: m, Progress: m, Now: now})
+	s, err := Resume(t.Context(), dir, Options{Key: testKey, Runner: m, Progress: m, Now: now})
 	if err != nil || len(lateOf(s)) == 0 {
 		t.Fatalf("%v: %s", err, statusOf(s))
 	}
@@ -261,12 +262,12 @@ func TestResumedSuiteHasWhatRemained(t *testing.T) {
 		t.Errorf("both sessions took %v", took)
 	}
 	jobs := len(m.jobs)
-	if s, err = Resume(t.Context(), dir, Options{Runner: m, Now: now}); err != nil || len(m.jobs) != jobs ||
+	if s, err = Resume(t.Context(), dir, Options{Key: testKey, Runner: m, Now: now}); err != nil || len(m.jobs) != jobs ||
 		len(lateOf(s)) == 0 {
 		t.Errorf("a resume without more time did something: %v", err)
 	}
 	m.factor = 1
-	s, err = Resume(t.Context(), dir, Options{Runner: m, Progress: m, Now: now, Limit: 2 * time.Hour})
+	s, err = Resume(t.Context(), dir, Options{Key: testKey, Runner: m, Progress: m, Now: now, Limit: 2 * time.Hour})
 	if err != nil || s.Status != record.Complete || s.Budget != record.BudgetTime || s.Limit.Std() != 2*time.Hour {
 		t.Fatalf("%v: %+v", err, s)
 	}
@@ -293,7 +294,7 @@ func TestProceduresThatTakeAllTheTime(t *testing.T) {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	f := &fake{ends: map[string]error{"study1": &conduct.Stop{Reason: conduct.OutOfTime, Text: "ran late: within the procedures of study1"}}}
 	f.pause = func() { now = now.Add(2 * time.Minute) }
-	s, err := Run(t.Context(), plan, Options{Dir: dir, Runner: f, Now: func() time.Time { return now }})
+	s, err := Run(t.Context(), plan, Options{Key: testKey, Dir: dir, Runner: f, Now: func() time.Time { return now }})
 	if err != nil || statusOf(s) != "study1 left out, study2 left out" || len(lateOf(s)) != 2 || s.Status != record.Complete {
 		t.Errorf("%v: %s: %+v", err, statusOf(s), s.Left)
 	}
@@ -307,7 +308,7 @@ func TestNoTimeToRetry(t *testing.T) {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	f := &fake{ends: map[string]error{"probe2": errors.New("the target is away")}}
 	f.pause = func() { now = now.Add(5 * time.Minute) }
-	o := Options{Dir: dir, Runner: f, Now: func() time.Time { return now }}
+	o := Options{Key: testKey, Dir: dir, Runner: f, Now: func() time.Time { return now }}
 	if s, err := Run(t.Context(), plan, o); err != nil || statusOf(s) != "study1 done, probe2 failed" {
 		t.Fatalf("%v: %s", err, statusOf(s))
 	}

@@ -41,7 +41,7 @@ func (c *conductor) part(ctx context.Context, i int) error {
 	out := Outcome{Err: err, Conclusion: record.NoResult}
 	if err == nil {
 		job := Job{Plan: plan, Dir: dir, Resume: resume, Abort: c.o.Abort, TakeLeft: c.again[part.Name]}
-		b := c.budgetOf(i, begun)
+		b := c.budgetOf(ctx, i, begun)
 		if b != nil {
 			job.Budget = b
 		}

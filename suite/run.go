@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/plimsoll-bench/plimsoll/internal/mac"
 	"github.com/plimsoll-bench/plimsoll/internal/safeopen"
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
@@ -39,6 +40,11 @@ type Options struct {
 	// Limit, for [Resume], is the new time for the whole suite, including the time so far; 0 keeps it. A longer one
 	// restores what was cut because the suite ran late.
 	Limit time.Duration
+	// Key marks the plan as one of this user, for [Resume]. A nil key marks nothing.
+	Key *mac.Key
+	// Plan is the plan of the suite, made again from its files, for [Resume]. It must be the one that the suite began
+	// with. It is needed if the user of Key did not write the record; nil uses the recorded one.
+	Plan *Plan
 	// Free returns what can still be written to a directory; nil for [record.FreeBytes].
 	Free func(dir string) (bytes uint64, known bool)
 }
@@ -111,6 +117,7 @@ func Run(ctx context.Context, plan *Plan, o Options) (*record.Suite, error) {
 		return nil, recording(err)
 	}
 	defer w.Close()
+	w.Sign(o.Key)
 	w.AddSecrets(spec.Run{Target: plan.Against})
 	c := newConductor(o, &record.Suite{
 		Head: record.Head{SchemaVersion: record.SchemaVersion, Kind: record.KindSuite, Status: record.Running, Tool: o.Tool,
@@ -168,9 +175,14 @@ func Resume(ctx context.Context, dir string, o Options) (*record.Suite, error) {
 	if err != nil {
 		return nil, wrong(err)
 	}
-	plans, err := record.ReadSuitePlan(dir)
+	plans, own, err := record.ReadSuitePlan(dir, o.Key)
 	if err != nil {
 		return nil, wrong(err)
+	}
+	if !own || o.Plan != nil {
+		if plans, err = sameParts(plans, o.Plan); err != nil {
+			return nil, wrong(err)
+		}
 	}
 	c := newConductor(o, s)
 	c.plans = plans
@@ -190,9 +202,35 @@ func Resume(ctx context.Context, dir string, o Options) (*record.Suite, error) {
 		return nil, recording(err)
 	}
 	defer c.w.Close()
+	c.w.Sign(o.Key)
 	c.w.AddSecrets(spec.Run{Target: o.Against})
 	s.Status, s.Problem, s.Ended, s.SuiteJudgement = record.Running, "", nil, nil
 	return c.conduct(ctx)
+}
+
+// sameParts returns the parts of a plan that was made again, if they are those that the suite began with.
+func sameParts(recorded []record.PartPlan, plan *Plan) ([]record.PartPlan, error) {
+	if plan == nil {
+		return nil, errors.New("the record was not written by this user with this PLIMSOLL_HOME, or was changed, so what its " +
+			"plan names is not started. Give the folder of the suite again (--file FOLDER)")
+	}
+	if len(plan.Parts) != len(recorded) {
+		return nil, fmt.Errorf("--file: the suite has %d parts there, but %d in the record. Begin another suite",
+			len(plan.Parts), len(recorded))
+	}
+	var parts []record.PartPlan
+	for i, began := range recorded {
+		if began.Before != nil {
+			began = *began.Before
+		}
+		now := plan.Parts[i].Plan
+		if !record.SamePlan(began, now) {
+			return nil, fmt.Errorf("--file: part %s is another one in the record. Undo the changes of its files, give the flags of "+
+				"the first 'plimsoll suite run' again, or begin another suite", now.Name)
+		}
+		parts = append(parts, now)
+	}
+	return parts, nil
 }
 
 // reach puts the deployment with its credentials into what is left to do.

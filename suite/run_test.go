@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/plimsoll-bench/plimsoll/internal/mac"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/suite/judge"
@@ -174,6 +175,9 @@ func statusOf(s *record.Suite) string {
 	return strings.Join(all, ", ")
 }
 
+// testKey is the key of the user of all suites.
+var testKey = &mac.Key{}
+
 func newDir(t *testing.T) string { return filepath.Join(t.TempDir(), "suite") }
 
 func TestPartsAreDoneInOrder(t *testing.T) {
@@ -181,7 +185,7 @@ func TestPartsAreDoneInOrder(t *testing.T) {
 	plan := planOf("study1", "drill2", "probe3", "study4")
 	plan.Parts[1].Status, plan.Parts[1].Problem = record.PartLeft, "it needs root"
 	f := &fake{ends: map[string]error{"probe3": errors.New("the target\nis away")}, comes: map[string]record.Conclusion{"study1": record.Missed}}
-	s, err := Run(t.Context(), plan, Options{Dir: dir, Runner: f, ExitCode: func(c record.Conclusion) int {
+	s, err := Run(t.Context(), plan, Options{Key: testKey, Dir: dir, Runner: f, ExitCode: func(c record.Conclusion) int {
 		return map[record.Conclusion]int{record.OutOfReach: 3}[c]
 	}})
 	if err != nil {
@@ -198,10 +202,10 @@ func TestPartsAreDoneInOrder(t *testing.T) {
 	}
 	// Nothing is done again but what failed, and that only if it is asked for.
 	f.jobs, f.ends = nil, nil
-	if _, err := Resume(t.Context(), dir, Options{Runner: f}); err != nil || len(f.jobs) > 0 {
+	if _, err := Resume(t.Context(), dir, Options{Key: testKey, Runner: f}); err != nil || len(f.jobs) > 0 {
 		t.Errorf("%v, %v", f.jobs, err)
 	}
-	s, err = Resume(t.Context(), dir, Options{Runner: f, RetryFailed: true})
+	s, err = Resume(t.Context(), dir, Options{Key: testKey, Runner: f, RetryFailed: true})
 	if err != nil || !slices.Equal(f.jobs, []string{"begin probe3", "done probe3"}) || concluded(s) != record.Missed {
 		t.Errorf("%v, %v, the outcome is %s", f.jobs, err, concluded(s))
 	}
@@ -256,13 +260,13 @@ func TestInterruptedSuiteGoesOn(t *testing.T) {
 			cancel()
 		}
 	}
-	s, err := Run(ctx, planOf("study1", "drill2", "probe3"), Options{Dir: dir, Runner: f})
+	s, err := Run(ctx, planOf("study1", "drill2", "probe3"), Options{Key: testKey, Dir: dir, Runner: f})
 	var stop *Interrupted
 	if !errors.As(err, &stop) || s.Status != record.Interrupted || concluded(s) != record.Ended || statusOf(s) != "study1 done, drill2 running, probe3 planned" {
 		t.Fatalf("%v, %s: %s", err, s.Status, statusOf(s))
 	}
 	f = &fake{}
-	s, err = Resume(t.Context(), dir, Options{Runner: f})
+	s, err = Resume(t.Context(), dir, Options{Key: testKey, Runner: f})
 	if err != nil || s.Status != record.Complete || statusOf(s) != "study1 done, drill2 done, probe3 done" || concluded(s) != record.Satisfied {
 		t.Errorf("%v, %s: %s", err, s.Status, statusOf(s))
 	}
@@ -279,18 +283,19 @@ func TestHeldSuiteIsLeftAlone(t *testing.T) {
 			return
 		}
 		f.pause = nil
-		if _, err := Run(t.Context(), planOf("study1"), Options{Dir: dir, Runner: &fake{}}); !errors.As(err,
+		if _, err := Run(t.Context(), planOf("study1"), Options{Key: testKey, Dir: dir, Runner: &fake{}}); !errors.As(err,
 			new(*record.HeldError)) {
 			t.Errorf("a second suite in the same directory: %v", err)
 		}
-		if _, err := Resume(t.Context(), dir, Options{Runner: &fake{}}); !errors.As(err, new(*record.HeldError)) {
+		if _, err := Resume(t.Context(), dir,
+			Options{Key: testKey, Runner: &fake{}}); !errors.As(err, new(*record.HeldError)) {
 			t.Errorf("a resume while the suite runs: %v", err)
 		}
 	}
-	if _, err := Run(t.Context(), planOf("study1"), Options{Dir: dir, Runner: f}); err != nil {
+	if _, err := Run(t.Context(), planOf("study1"), Options{Key: testKey, Dir: dir, Runner: f}); err != nil {
 		t.Error(err)
 	}
-	if _, err := Run(t.Context(), planOf("study1"), Options{Dir: dir, Runner: &fake{}}); err == nil ||
+	if _, err := Run(t.Context(), planOf("study1"), Options{Key: testKey, Dir: dir, Runner: &fake{}}); err == nil ||
 		!strings.Contains(err.Error(), "already holds a suite") {
 		t.Errorf("a suite over another one: %v", err)
 	}
@@ -324,18 +329,20 @@ func TestResumeNeedsCredentials(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	f := &fake{pause: cancel}
-	if _, err := Run(ctx, plan, Options{Dir: dir, Runner: f}); !errors.As(err, new(*Interrupted)) {
+	if _, err := Run(ctx, plan, Options{Key: testKey, Dir: dir, Runner: f}); !errors.As(err, new(*Interrupted)) {
 		t.Fatal(err)
 	}
-	if _, err := Resume(t.Context(), dir, Options{Runner: f}); err == nil || !strings.Contains(err.Error(), "--target") {
+	if _, err := Resume(t.Context(), dir, Options{Key: testKey, Runner: f}); err == nil ||
+		!strings.Contains(err.Error(), "--target") {
 		t.Errorf("without credentials: %v", err)
 	}
-	if _, err := Resume(t.Context(), dir, Options{Runner: f, Against: "null:"}); err == nil ||
+	if _, err := Resume(t.Context(), dir, Options{Key: testKey, Runner: f, Against: "null:"}); err == nil ||
 		!strings.Contains(err.Error(), "Begin another suite") {
 		t.Errorf("with another target: %v", err)
 	}
 	f = &fake{seen: map[string]spec.Run{}}
-	if s, err := Resume(t.Context(), dir, Options{Runner: f, Against: uri}); err != nil || s.Status != record.Complete ||
+	if s, err := Resume(t.Context(), dir, Options{Key: testKey, Runner: f, Against: uri}); err != nil ||
+		s.Status != record.Complete ||
 		f.seen["study2"].Target != uri {
 		t.Errorf("%v %+v", err, f.seen)
 	}
@@ -375,7 +382,8 @@ func TestLabsThatWereLeftAreRemoved(t *testing.T) {
 	there.left("drill2", record.KindDrill, elsewhere)
 	there.left("drill3", "nobody", "")
 	writeDrill(t, elsewhere)
-	if _, err := Run(t.Context(), planOf("drill1", "drill2", "drill3"), Options{Dir: dir, Runner: &fake{}, Labs: there}); err != nil {
+	if _, err := Run(t.Context(), planOf("drill1", "drill2", "drill3"),
+		Options{Key: testKey, Dir: dir, Runner: &fake{}, Labs: there}); err != nil {
 		t.Fatal(err)
 	}
 	if len(there) != 1 || there["drill3"] == nil {
@@ -411,7 +419,7 @@ func TestMain(m *testing.M) {
 		os.Exit(m.Run())
 	}
 	f := &fake{log: dir + ".log", pause: func() { time.Sleep(time.Duration(rand.IntN(4000)) * time.Microsecond) }}
-	o := Options{Dir: dir, Runner: f}
+	o := Options{Key: testKey, Dir: dir, Runner: f}
 	var err error
 	if _, serr := os.Stat(filepath.Join(dir, record.SuiteFile)); serr == nil {
 		_, err = Resume(context.Background(), dir, o)
@@ -501,7 +509,7 @@ func interruptedInThe3rd(t *testing.T, plan *Plan) string {
 		}
 	}
 	var stop *Interrupted
-	if _, err := Run(ctx, plan, Options{Dir: dir, Runner: f}); !errors.As(err, &stop) {
+	if _, err := Run(ctx, plan, Options{Key: testKey, Dir: dir, Runner: f}); !errors.As(err, &stop) {
 		t.Fatal(err)
 	}
 	return dir
@@ -525,7 +533,7 @@ func TestResumeRemovesOnlyItsRecords(t *testing.T) {
 	if err := os.Symlink(victim, parts); err != nil {
 		t.Fatal(err)
 	}
-	s, err := Resume(t.Context(), dir, Options{Runner: &fake{}})
+	s, err := Resume(t.Context(), dir, Options{Key: testKey, Runner: &fake{}})
 	if err == nil && s.Status == record.Complete && concluded(s) == record.Satisfied {
 		t.Error("the suite went on through the link as if nothing were wrong")
 	}
@@ -550,7 +558,7 @@ func TestResumeFollowsNoLinkToAPart(t *testing.T) {
 		t.Fatal(err)
 	}
 	again := &fake{}
-	s, err := Resume(t.Context(), dir, Options{Runner: again})
+	s, err := Resume(t.Context(), dir, Options{Key: testKey, Runner: again})
 	if err == nil && concluded(s) == record.Satisfied {
 		t.Error("the suite went on through the link as if nothing were wrong")
 	}
@@ -558,5 +566,43 @@ func TestResumeFollowsNoLinkToAPart(t *testing.T) {
 		if strings.Contains(j, "study3") {
 			t.Errorf("the part was run in the target of the link: %s", j)
 		}
+	}
+}
+
+// A plan says which programs are started. That of another user is used only if it is the given one.
+func TestResumeStartsNothingOfAnotherUser(t *testing.T) {
+	dir := newDir(t)
+	plan := planOf("study1", "drill2")
+	f := &fake{ends: map[string]error{"drill2": errors.New("the target is away")}}
+	if _, err := Run(t.Context(), plan, Options{Key: testKey, Dir: dir, Runner: f}); err != nil {
+		t.Fatal(err)
+	}
+	other, err := mac.Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	changed := planOf("study1", "drill2")
+	changed.Parts[1].Plan.Drill.Lab.Engine.Binary = "/tmp/trap"
+	for name, c := range map[string]struct {
+		key  *mac.Key
+		plan *Plan
+		want string
+	}{
+		"another user":        {other, nil, "not written by this user"},
+		"no key":              {nil, nil, "--file"},
+		"another plan":        {other, changed, "part drill2 is another one"},
+		"a plan of one part":  {other, planOf("study1"), "1 parts"},
+		"my key, another one": {testKey, changed, "part drill2 is another one"},
+	} {
+		f.jobs = nil
+		_, err := Resume(t.Context(), dir, Options{Key: c.key, Plan: c.plan, Runner: f, RetryFailed: true})
+		if err == nil || !strings.Contains(err.Error(), c.want) || len(f.jobs) > 0 {
+			t.Errorf("%s: %v, %v; want %q", name, err, f.jobs, c.want)
+		}
+	}
+	f.ends = nil
+	s, err := Resume(t.Context(), dir, Options{Key: other, Plan: planOf("study1", "drill2"), Runner: f, RetryFailed: true})
+	if err != nil || statusOf(s) != "study1 done, drill2 done" {
+		t.Errorf("with the plan that it began with: %v, %v", statusOf(s), err)
 	}
 }

@@ -75,7 +75,7 @@ func (p *Parts) study(ctx context.Context, j Job) (out Outcome) {
 	if err != nil {
 		return Outcome{Err: err}
 	}
-	if record.HasHidden(have.Specification) {
+	if record.HasHidden(have.Specification) || !have.Own(o.Key) {
 		o.Spec = j.Plan.Study
 	}
 	out.Study, out.Err = conduct.Resume(ctx, j.Dir, o)

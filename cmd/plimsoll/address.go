@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -8,6 +9,7 @@ import (
 	"os"
 	"strings"
 
+	"github.com/plimsoll-bench/plimsoll/internal/permit"
 	"github.com/plimsoll-bench/plimsoll/internal/redact"
 )
 
@@ -98,6 +100,20 @@ func labHint(format, name string) string {
 		return ""
 	}
 	return fmt.Sprintf(format, name)
+}
+
+// notRead stands for an address in a file that the command may not read.
+const notRead = "mongodb://not-read-by-a-plan/"
+
+// readTarget replaces the target of a specification by the one on the command line, if there is one, and then by the
+// address that it stands for. A command that only plans does not open a file that a specification names.
+func readTarget(ctx context.Context, env *environment, target *string, given string) error {
+	if given != "" {
+		*target = given
+	} else if strings.HasPrefix(*target, fromFile) && !permit.Has(ctx, permit.Read) {
+		*target = notRead
+	}
+	return readAddresses(env, target)
 }
 
 // readAddresses replaces words by the addresses that they stand for.

@@ -7,12 +7,12 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/plimsoll-bench/plimsoll/internal/childproc"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/run"
 	"github.com/plimsoll-bench/plimsoll/store/null"
@@ -91,7 +91,7 @@ func startResponder(ctx context.Context) (uri string, end func(), err error) {
 	if err != nil {
 		return "", nil, fmt.Errorf("cannot start the responder: %w", err)
 	}
-	child := exec.CommandContext(ctx, self, "null-responder")
+	child := childproc.CommandContext(ctx, self, "null-responder")
 	child.Args[0] = "plimsoll" // the name in the list of processes
 	in, err := child.StdinPipe()
 	if err != nil {

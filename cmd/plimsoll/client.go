@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/drill"
 	"github.com/plimsoll-bench/plimsoll/fleet"
+	"github.com/plimsoll-bench/plimsoll/internal/childproc"
 )
 
 // clientCommand is the hidden command that a run with several clients starts.
@@ -18,12 +20,12 @@ const clientCommand = "load-client"
 // clientLauncher starts this program again for each client of a run. The clients get their task, with the credentials
 // of the target, on standard input, because other users can read command lines.
 func clientLauncher() fleet.Launcher {
-	return func() *exec.Cmd {
+	return func(ctx context.Context) *exec.Cmd {
 		self, err := os.Executable()
 		if err != nil {
 			self = os.Args[0]
 		}
-		cmd := exec.Command(self, clientCommand)
+		cmd := childproc.Command(ctx, self, clientCommand)
 		cmd.Args[0] = "plimsoll" // the name in the list of processes
 		return cmd
 	}

@@ -9,12 +9,14 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/plimsoll-bench/plimsoll/internal/permit"
 )
 
 // A load process outlives the signals that a terminal or a service manager sends to all processes of a run: its
 // parent is told, and lets the operations under way end. The end of its input ends it.
 func TestClientIgnoresSignals(t *testing.T) {
-	cmd := clientLauncher()()
+	cmd := clientLauncher()(permit.With(t.Context(), permit.All))
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)

@@ -227,7 +227,7 @@ func (o *drillOptions) run(cmd *cobra.Command, env *environment, args []string) 
 // checkDrillLab checks the lab of a drill, new or running, before a record is created.
 func checkDrillLab(ctx context.Context, env *environment, asked spec.Drill) error {
 	if asked.Lab != nil {
-		if err := checkStudyLab(env)(*asked.Lab, asked.Run); err != nil {
+		if err := checkStudyLab(ctx, env)(*asked.Lab, asked.Run); err != nil {
 			return withExit(exitUsage, fmt.Errorf("cannot create the lab of this drill: %w", err))
 		}
 		planned := record.Lab{Engine: asked.Lab.Engine.Name, Specification: *asked.Lab}
@@ -321,10 +321,7 @@ func (o *drillOptions) read(cmd *cobra.Command, env *environment, args []string)
 		asked.Platform = filepath.Join(filepath.Dir(file), asked.Platform)
 	}
 	asked.Platform = cmp.Or(o.platform, asked.Platform)
-	if target != "" {
-		asked.Run.Target = target
-	}
-	if err := readAddresses(env, &asked.Run.Target); err != nil {
+	if err := readTarget(cmd.Context(), env, &asked.Run.Target, target); err != nil {
 		return asked, err
 	}
 	if err := o.applyRun(cmd, env, &asked.Run); err != nil {

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/plimsoll-bench/plimsoll/internal/permit"
 	"github.com/plimsoll-bench/plimsoll/lab/engine/enginetest"
 )
 
@@ -62,7 +63,7 @@ func TestEngineRun(t *testing.T) {
 	if !ok {
 		return
 	}
-	inst, err := e.Installed(t.Context())
+	inst, err := e.Installed(permit.With(t.Context(), permit.All))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -238,7 +238,7 @@ func planOnEngine(t *testing.T, asked spec.Study) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := study.NewPlan(asked, planOptions(&environment{getenv: withRoom(t)}))
+	p, err := study.NewPlan(asked, planOptions(t.Context(), &environment{getenv: withRoom(t)}))
 	switch {
 	case err == nil:
 		t.Logf("takes %s", p.Estimate.Text())

@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/plimsoll-bench/plimsoll/internal/childproc"
 	"github.com/plimsoll-bench/plimsoll/internal/nearest"
 	"github.com/plimsoll-bench/plimsoll/lab"
 	"github.com/plimsoll-bench/plimsoll/run"
@@ -49,7 +50,7 @@ Exit codes: that of the program, 127 program not found, 126 program not executab
 				_, err := fmt.Fprintln(direct(env.stdout), uri)
 				return err
 			}
-			return startWith(env, args[1:], args[0], uri)
+			return startWith(cmd.Context(), env, args[1:], args[0], uri)
 		},
 	}
 	cmd.Flags().StringVar(&level, "durability", "", "durability `level` of the address: throughput, balanced, durable or majority")
@@ -92,7 +93,7 @@ func noDatabase(name string) error {
 }
 
 // startWith runs a program with an address, on this terminal.
-func startWith(env *environment, words []string, name, uri string) error {
+func startWith(ctx context.Context, env *environment, words []string, name, uri string) error {
 	args := slices.Clone(words[1:])
 	for i, a := range args {
 		args[i] = strings.ReplaceAll(a, "{}", uri)
@@ -104,7 +105,7 @@ func startWith(env *environment, words []string, name, uri string) error {
 	if err != nil {
 		return err
 	}
-	cmd := exec.Command(path, args...)
+	cmd := childproc.Command(ctx, path, args...)
 	cmd.Env = append(cmd.Environ(), "PLIMSOLL_LAB="+name, "PLIMSOLL_LAB_URI="+uri)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = env.stdin, direct(env.stdout), direct(env.stderr)
 	signals, stop := env.signals() // Ctrl-C is for the program, which has the same terminal

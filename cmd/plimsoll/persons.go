@@ -48,7 +48,7 @@ func startService(ctx context.Context, b run.ServiceBrief) (*run.Service, error)
 	if err != nil {
 		return nil, err
 	}
-	p, err := process.Start(process.Spec{Role: personsCommand, Path: self, Args: []string{personsCommand},
+	p, err := process.Start(ctx, process.Spec{Role: personsCommand, Path: self, Args: []string{personsCommand},
 		Input: string(brief), Log: w})
 	w.Close() // the child has a copy
 	if err != nil {

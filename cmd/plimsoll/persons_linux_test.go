@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/plimsoll-bench/plimsoll/internal/permit"
 	"github.com/plimsoll-bench/plimsoll/run"
 	"github.com/plimsoll-bench/plimsoll/store/null"
 )
@@ -22,7 +23,8 @@ func TestServiceOfARunIsClosedToOthers(t *testing.T) {
 	}
 	defer r.Close()
 	const token = "token-of-this-test"
-	s, err := startService(t.Context(), run.ServiceBrief{URI: r.URI(), Database: "people", Timeout: time.Minute, Token: token})
+	s, err := startService(permit.With(t.Context(), permit.All),
+		run.ServiceBrief{URI: r.URI(), Database: "people", Timeout: time.Minute, Token: token})
 	if err != nil {
 		t.Fatal(err)
 	}

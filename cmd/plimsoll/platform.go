@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
+	"github.com/plimsoll-bench/plimsoll/internal/permit"
 	"github.com/plimsoll-bench/plimsoll/lab/action"
 	"github.com/plimsoll-bench/plimsoll/platform"
 	"github.com/plimsoll-bench/plimsoll/platform/command"
@@ -82,7 +83,7 @@ func openPods(ctx context.Context, asked *spec.Drill) (*kubernetes.Set, error) {
 	if named && asked.Platform == "" {
 		asked.Platform = asked.Run.Target
 	}
-	if !spec.InKubernetes(asked.Platform) {
+	if !spec.InKubernetes(asked.Platform) || !permit.Has(ctx, permit.Dial) { // its specification is only shown
 		return nil, nil
 	}
 	s, err := kubernetes.Open(ctx, kubernetes.Options{Target: asked.Platform})

@@ -58,7 +58,7 @@ Each result is stored in a directory, by default below plimsoll-data. Such a dir
 		SilenceUsage:      true,
 		DisableAutoGenTag: true,
 		Args:              noArguments,
-		PersistentPreRunE: checkArguments,
+		PersistentPreRunE: prepare,
 	}
 	helpOrVersion(root, env)
 	root.SuggestionsMinimumDistance = 3

@@ -158,7 +158,7 @@ func (s *studyLabs) Down(ctx context.Context, name string) error {
 
 // checkStudyLab checks whether this machine can start the lab of a configuration, and whether that lab can do the run.
 // Equal labs are checked once.
-func checkStudyLab(env *environment) func(spec.Lab, spec.Run) error {
+func checkStudyLab(ctx context.Context, env *environment) func(spec.Lab, spec.Run) error {
 	known := map[string]error{}
 	return func(l spec.Lab, asked spec.Run) error {
 		home, err := homeDir(env)
@@ -169,9 +169,9 @@ func checkStudyLab(env *environment) func(spec.Lab, spec.Run) error {
 		err, ok := known[key]
 		if !ok {
 			if l.InKubernetes() {
-				err = podLabs(home, nil).Check(context.Background(), l)
+				err = podLabs(home, nil).Check(ctx, l)
 			} else {
-				_, err = lab.Plan(context.Background(), home, l)
+				_, err = lab.Plan(ctx, home, l)
 			}
 			known[key] = err
 		}

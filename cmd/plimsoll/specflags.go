@@ -296,10 +296,7 @@ func (s *specFlags) spec(cmd *cobra.Command, env *environment, target string) (a
 			return asked, err
 		}
 	}
-	if target != "" {
-		asked.Target = target
-	}
-	if err := readAddresses(env, &asked.Target); err != nil {
+	if err := readTarget(cmd.Context(), env, &asked.Target, target); err != nil {
 		return asked, err
 	}
 	if err := readProperties(env, s.properties, &asked); err != nil {

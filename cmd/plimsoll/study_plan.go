@@ -39,8 +39,10 @@ func (f *studyFlags) add(cmd *cobra.Command) {
 
 // readStudy reads a study from a file (- for standard input), applies the flags and completes it. asked is the study
 // before its scale was applied, nil for one without a scale.
-func (f *studyFlags) readStudy(env *environment, name string) (complete spec.Study, asked *spec.Study, err error) {
-	given, err := f.readStudyFile(env, name)
+func (f *studyFlags) readStudy(ctx context.Context, env *environment, name string) (
+	complete spec.Study, asked *spec.Study, err error,
+) {
+	given, err := f.readStudyFile(ctx, env, name)
 	if err != nil {
 		return given, nil, err
 	}
@@ -51,7 +53,7 @@ func (f *studyFlags) readStudy(env *environment, name string) (complete spec.Stu
 	return complete, asked, withExit(exitUsage, err)
 }
 
-func (f *studyFlags) readStudyFile(env *environment, name string) (spec.Study, error) {
+func (f *studyFlags) readStudyFile(ctx context.Context, env *environment, name string) (spec.Study, error) {
 	asked, err := readSpec(env, name, "study", "'plimsoll study init FILE' writes an example", spec.ReadStudy)
 	if err != nil {
 		return asked, err
@@ -61,13 +63,13 @@ func (f *studyFlags) readStudyFile(env *environment, name string) (spec.Study, e
 			return asked, err
 		}
 	}
-	if err := readAddresses(env, &asked.Run.Target); err != nil {
+	if err := readTarget(ctx, env, &asked.Run.Target, ""); err != nil {
 		return asked, err
 	}
 	if err := f.engine.check(); err != nil {
 		return asked, err
 	}
-	f.engine.choose(context.Background(), env, asked.Lab)
+	f.engine.choose(ctx, env, asked.Lab)
 	return asked, f.apply(&asked)
 }
 
@@ -83,8 +85,8 @@ func (f *studyFlags) apply(asked *spec.Study) error {
 	return f.agentShare.apply(&asked.Run)
 }
 
-func planOptions(env *environment) study.PlanOptions {
-	return study.PlanOptions{CheckLab: checkStudyLab(env), Metric: func(name string) (string, error) {
+func planOptions(ctx context.Context, env *environment) study.PlanOptions {
+	return study.PlanOptions{CheckLab: checkStudyLab(ctx, env), Metric: func(name string) (string, error) {
 		m, err := judge.ParseMetric(name)
 		return m.Class, err
 	}}
@@ -105,13 +107,13 @@ Exit codes: 0 valid plan, 2 error in the file, level that the target does not su
   plimsoll study plan study.yaml --trials 10 --seed 7
   plimsoll study plan study.yaml --format json`,
 		Args: exactlyOne("study file"),
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			if isSuite(args[0]) {
 				ofSuite, err := alias.flags(&flags)
 				if err != nil {
 					return err
 				}
-				p, err := ofSuite.plan(env, args[0], newDir("suites", "suite", env.now()))
+				p, err := ofSuite.plan(cmd.Context(), env, args[0], newDir("suites", "suite", env.now()))
 				if err != nil {
 					return err
 				}
@@ -120,11 +122,11 @@ Exit codes: 0 valid plan, 2 error in the file, level that the target does not su
 			if err := alias.refused(args[0]); err != nil {
 				return err
 			}
-			spec, _, err := flags.readStudy(env, args[0])
+			spec, _, err := flags.readStudy(cmd.Context(), env, args[0])
 			if err != nil {
 				return err
 			}
-			return planStudy(env, spec, format)
+			return planStudy(cmd.Context(), env, spec, format)
 		},
 	}
 	flags.add(cmd)
@@ -134,8 +136,8 @@ Exit codes: 0 valid plan, 2 error in the file, level that the target does not su
 }
 
 // planStudy prints a plan, even if it exceeds its budget.
-func planStudy(env *environment, asked spec.Study, format string) error {
-	p, err := study.NewPlan(asked, planOptions(env))
+func planStudy(ctx context.Context, env *environment, asked spec.Study, format string) error {
+	p, err := study.NewPlan(asked, planOptions(ctx, env))
 	if p == nil {
 		if line := installLine(fmt.Sprint(err)); line != "" {
 			return withHint(exitUsage, err, "install the missing packages: "+line)

@@ -95,7 +95,7 @@ func TestTemplateIsAStudy(t *testing.T) {
 	if asked, err = study.Complete(asked); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := study.NewPlan(asked, planOptions(&environment{getenv: os.Getenv})); err != nil {
+	if _, err := study.NewPlan(asked, planOptions(t.Context(), &environment{getenv: os.Getenv})); err != nil {
 		t.Error(err)
 	}
 	fitsSchema(t, "the template", studyTemplate, schema.StudySpec)
@@ -172,7 +172,7 @@ func TestExamplesCanBePlanned(t *testing.T) {
 			t.Errorf("%s: %v", file, err)
 			continue
 		}
-		p, err := study.NewPlan(asked, planOptions(&environment{getenv: os.Getenv}))
+		p, err := study.NewPlan(asked, planOptions(t.Context(), &environment{getenv: os.Getenv}))
 		if err != nil {
 			t.Errorf("%s: %v", file, err)
 			continue

@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/plimsoll-bench/plimsoll/internal/mac"
 	"github.com/plimsoll-bench/plimsoll/lab"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/run"
@@ -73,7 +74,8 @@ func newStudyResumeCommand(env *environment) *cobra.Command {
 		Long: `Continue a study that was interrupted, killed or stopped by an error.
 
 Complete trials are kept, and lost trials are repeated. The specification is the stored one. It has no
-credentials: if the target needs them, give the file again (--file).
+credentials: if the target needs them, give the file again (--file). It also names the programs that are
+started: it is used only if this user wrote it (with this PLIMSOLL_HOME); otherwise give the file again.
 
 ` + studyExits,
 		Example: `  plimsoll study resume sweep
@@ -88,7 +90,7 @@ credentials: if the target needs them, give the file again (--file).
 	}
 	cmd.Flags().Lookup("budget").Usage = "stop if this session takes longer than this `time`, for example 8h; needs --file"
 	o.conductFlags.add(cmd)
-	cmd.Flags().StringVarP(&o.file, "file", "f", "", "`file` of the study, for its credentials (- for standard input); all other keys must be unchanged")
+	cmd.Flags().StringVarP(&o.file, "file", "f", "", "`file` of the study, for its credentials or a record of another user (- for standard input); all other keys must be unchanged")
 	cmd.Flags().BoolVar(&o.retryFailed, "retry-failed", false, "also repeat trials that failed or timed out")
 	cmd.Flags().StringVar(&o.alias.target, "target", "", "target of a suite")
 	_ = cmd.Flags().MarkHidden("target") // an alias
@@ -105,8 +107,9 @@ func (f *conductFlags) add(cmd *cobra.Command) {
 }
 
 // options returns the options of all studies and the labs that they may start. progress is nil with --quiet.
-func (f *conductFlags) options(env *environment, places *agentPlaces) (c conduct.Options, labs *studyLabs,
-	progress *studyProgress, err error) {
+func (f *conductFlags) options(ctx context.Context, env *environment, places *agentPlaces) (
+	c conduct.Options, labs *studyLabs, progress *studyProgress, err error,
+) {
 	if labs, err = newStudyLabs(env); err != nil {
 		return c, nil, nil, err
 	}
@@ -115,13 +118,23 @@ func (f *conductFlags) options(env *environment, places *agentPlaces) (c conduct
 		Command: command,
 		Ceiling: ceiling(env),
 		Lab:     findLab(env), Service: startService}}
-	c = conduct.Options{Runner: runs, Tool: tool(), Command: command, Plan: planOptions(env), Drop: f.drop, Labs: labs,
-		Storage: f.storage(env)}
+	c = conduct.Options{Runner: runs, Tool: tool(), Command: command, Plan: planOptions(ctx, env), Drop: f.drop,
+		Labs: labs, Key: recordKey(labs.home), Storage: f.storage(env)}
 	if !f.quiet {
 		progress = newStudyProgress(env)
 		c.Progress, runs.Options.Progress, labs.tell = progress, progress.trial(), progress.Note
 	}
 	return c, labs, progress, nil
+}
+
+// recordKey is the key that marks the records of this user; nil if it cannot be read or made. Records without a mark
+// are resumed with their specification only.
+func recordKey(home string) *mac.Key {
+	k, err := mac.Open(home)
+	if err != nil {
+		return nil
+	}
+	return k
 }
 
 func (o *studyRunOptions) run(ctx context.Context, env *environment, file string) error {
@@ -135,7 +148,7 @@ func (o *studyRunOptions) run(ctx context.Context, env *environment, file string
 	if err := o.alias.refused(file); err != nil {
 		return err
 	}
-	spec, asked, err := o.flags.readStudy(env, file)
+	spec, asked, err := o.flags.readStudy(ctx, env, file)
 	if err != nil {
 		return err
 	}
@@ -194,7 +207,7 @@ func (o *studyRunOptions) resume(ctx context.Context, env *environment, dir stri
 	}
 	var given *spec.Study
 	if o.file != "" {
-		spec, _, err := o.flags.readStudy(env, o.file)
+		spec, _, err := o.flags.readStudy(ctx, env, o.file)
 		if err != nil {
 			return err
 		}
@@ -220,7 +233,7 @@ func (o *studyRunOptions) conduct(ctx context.Context, env *environment, dir str
 	defer stop()
 	places := o.agents.places(env, "")
 	defer places.close()
-	c, _, progress, err := o.options(env, places)
+	c, _, progress, err := o.options(ctx, env, places)
 	if err != nil {
 		return err
 	}

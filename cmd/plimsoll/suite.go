@@ -66,19 +66,11 @@ func isSuite(path string) bool {
 	return err == nil && info.IsDir()
 }
 
-func (f *suiteFlags) plan(env *environment, dir, out string) (*suite.Plan, error) {
-	if _, err := os.Stat(dir); err == nil && !isSuite(dir) {
-		return nil, usageError("%s is a file, and a suite is a folder with a %s; run a single study with plimsoll study run", dir, suite.File)
-	}
-	if err := readAddresses(env, &f.target); err != nil {
+func (f *suiteFlags) plan(ctx context.Context, env *environment, dir, out string) (*suite.Plan, error) {
+	o, err := f.options(ctx, env, out)
+	if err != nil {
 		return nil, err
 	}
-	o := suite.PlanOptions{Against: f.target, Data: out + "-data", Machine: newSuiteMachine(env), Study: planOptions(env),
-		CheckVolume: checkVolume(env), Load: f.agentShare.apply}
-	if err := f.engine.check(); err != nil {
-		return nil, err
-	}
-	o.ChooseEngine = func(l *spec.Lab) { f.engine.choose(context.Background(), env, l) }
 	switch {
 	case f.quick && f.smoke, f.budget != "" && (f.quick || f.smoke):
 		return nil, usageError("--quick, --smoke and --budget exclude each other: give one of them")
@@ -87,14 +79,47 @@ func (f *suiteFlags) plan(env *environment, dir, out string) (*suite.Plan, error
 	case f.smoke:
 		o.Budget, o.Limit = record.BudgetSmoke, suite.SmokeTime
 	case f.budget != "":
-		var err error
 		if o.Limit, err = budgetOf(f.budget); err != nil {
 			return nil, err
 		}
 	}
-	var err error
 	if o.Scale, err = parseScale(f.scale); err != nil {
 		return nil, err
+	}
+	return planFolder(dir, o)
+}
+
+// planAgain plans the suite of a record again, from its folder. Its time and scale are those of the record.
+func (f *suiteFlags) planAgain(ctx context.Context, env *environment, dir, out string) (*suite.Plan, error) {
+	r, err := record.OpenSuite(out)
+	if err != nil {
+		return nil, withExit(exitUsage, err)
+	}
+	o, err := f.options(ctx, env, out)
+	if err != nil {
+		return nil, err
+	}
+	o.Budget, o.Limit, o.Scale = r.Budget, r.Limit.Std(), &r.Scale
+	return planFolder(dir, o)
+}
+
+// options are the options of a plan without its time and scale. out is the directory of the record.
+func (f *suiteFlags) options(ctx context.Context, env *environment, out string) (o suite.PlanOptions, err error) {
+	if err := readAddresses(env, &f.target); err != nil {
+		return o, err
+	}
+	if err := f.engine.check(); err != nil {
+		return o, err
+	}
+	return suite.PlanOptions{Against: f.target, Data: out + "-data", Machine: newSuiteMachine(env),
+		Study: planOptions(ctx, env), CheckVolume: checkVolume(ctx, env), Load: f.agentShare.apply,
+		ChooseEngine: func(l *spec.Lab) { f.engine.choose(ctx, env, l) }}, nil
+}
+
+func planFolder(dir string, o suite.PlanOptions) (*suite.Plan, error) {
+	if _, err := os.Stat(dir); err == nil && !isSuite(dir) {
+		return nil, usageError("%s is a file, and a suite is a folder with a %s; run a single study with plimsoll study run",
+			dir, suite.File)
 	}
 	folder, err := suite.Open(dir)
 	if err != nil {
@@ -169,11 +194,11 @@ func parseScale(text string) (*spec.Scale, error) {
 }
 
 // checkVolume checks whether this machine can start a lab with volumes only.
-func checkVolume(env *environment) func(spec.Lab) error {
+func checkVolume(ctx context.Context, env *environment) func(spec.Lab) error {
 	return func(l spec.Lab) error {
 		home, err := homeDir(env)
 		if err == nil {
-			_, err = lab.Plan(context.Background(), home, l)
+			_, err = lab.Plan(ctx, home, l)
 		}
 		return err
 	}

@@ -30,8 +30,8 @@ Exit codes: 0 valid plan, 2 error in a file.`,
   plimsoll suite plan examples/policy-storage --scale data=1/64,workers=1/4
   plimsoll suite plan examples/storage-io --format json`,
 		Args: exactlyOne("folder of a suite"),
-		RunE: func(_ *cobra.Command, args []string) error {
-			p, err := flags.plan(env, args[0], newDir("suites", "suite", env.now()))
+		RunE: func(cmd *cobra.Command, args []string) error {
+			p, err := flags.plan(cmd.Context(), env, args[0], newDir("suites", "suite", env.now()))
 			if err != nil {
 				return err
 			}

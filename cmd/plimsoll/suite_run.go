@@ -22,6 +22,7 @@ type suiteRunOptions struct {
 	flags suiteFlags
 	conductFlags
 	out         string // of run
+	file        string // of resume
 	retryFailed bool   // of resume
 }
 
@@ -65,6 +66,9 @@ Complete parts are kept, an incomplete study continues, and an incomplete drill 
 plan is the stored one, even if the files of the suite changed. Parts that were left out for lack of time
 stay out, unless --budget gives the suite more time.
 
+The stored plan names the programs that are started. It is used only if this user wrote it (with this
+PLIMSOLL_HOME); otherwise give the folder of the suite again (--file), which must be unchanged.
+
 ` + suiteExits,
 		Example: `  plimsoll suite resume policy
   plimsoll suite resume policy --retry-failed
@@ -73,6 +77,11 @@ stay out, unless --budget gives the suite more time.
 		RunE: func(cmd *cobra.Command, args []string) error { return o.resume(cmd.Context(), env, args[0]) },
 	}
 	o.conductFlags.add(cmd)
+	cmd.Flags().StringVarP(&o.file, "file", "f", "", "`folder` of the suite, for a record of another user; its files must be unchanged")
+	o.flags.engine.add(cmd.Flags())
+	for _, name := range []string{"engine", "binary"} {
+		cmd.Flags().Lookup(name).Usage += "; needs --file"
+	}
 	cmd.Flags().StringVar(&o.flags.budget, "budget", "", "total `time` of the suite, including the time already used, for example 3h")
 	cmd.Flags().StringVar(&o.flags.target, "target", "", "`target` with its credentials (they are not stored); env:NAME, @FILE or @- hide the address")
 	cmd.Flags().BoolVar(&o.retryFailed, "retry-failed", false, "also repeat failed parts")
@@ -88,7 +97,7 @@ func (o *suiteRunOptions) run(ctx context.Context, env *environment, folder stri
 		name = filepath.Base(abs)
 	}
 	dir := cmp.Or(o.out, newDir("suites", name, env.now()))
-	plan, err := o.flags.plan(env, folder, dir)
+	plan, err := o.flags.plan(ctx, env, folder, dir)
 	if err != nil {
 		return err
 	}
@@ -116,8 +125,16 @@ func (o *suiteRunOptions) resume(ctx context.Context, env *environment, dir stri
 	if err != nil {
 		return err
 	}
+	var plan *suite.Plan
+	if o.file != "" {
+		if plan, err = o.flags.planAgain(ctx, env, o.file, dir); err != nil {
+			return err
+		}
+	} else if o.flags.engine != (engineFlags{}) {
+		return usageError("--engine and --binary change files of the suite: give its folder with --file")
+	}
 	return o.conduct(ctx, env, dir, func(ctx context.Context, s suite.Options) (*record.Suite, error) {
-		s.RetryFailed, s.Against, s.Limit = o.retryFailed, o.flags.target, limit
+		s.RetryFailed, s.Against, s.Limit, s.Plan = o.retryFailed, o.flags.target, limit, plan
 		return suite.Resume(ctx, dir, s)
 	})
 }
@@ -169,11 +186,12 @@ func (o *suiteRunOptions) conduct(ctx context.Context, env *environment, dir str
 	defer stop()
 	places := o.agents.places(env, "")
 	defer places.close()
-	runner, progress, err := o.parts(env, places)
+	runner, progress, err := o.parts(ctx, env, places)
 	if err != nil {
 		return err
 	}
-	s := suite.Options{Runner: runner, Labs: runner.Labs, Abort: abort, Tool: tool(), Command: runner.Conduct.Command,
+	s := suite.Options{Runner: runner, Labs: runner.Labs, Key: runner.Conduct.Key, Abort: abort, Tool: tool(),
+		Command:  runner.Conduct.Command,
 		Now:      env.now,
 		ExitCode: func(c record.Conclusion) int { return exitOf[c] }}
 	if progress != nil {
@@ -216,8 +234,10 @@ func concludeParts(s *record.Suite) {
 }
 
 // parts runs parts like their own commands. progress is nil with --quiet.
-func (o *suiteRunOptions) parts(env *environment, places *agentPlaces) (*suite.Parts, *suiteProgress, error) {
-	c, labs, progress, err := o.options(env, places)
+func (o *suiteRunOptions) parts(ctx context.Context, env *environment, places *agentPlaces) (
+	*suite.Parts, *suiteProgress, error,
+) {
+	c, labs, progress, err := o.options(ctx, env, places)
 	if err != nil {
 		return nil, nil, err
 	}

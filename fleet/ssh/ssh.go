@@ -81,7 +81,7 @@ func (p *Placer) Place(ctx context.Context, n int, tell func(string)) ([]fleet.L
 	for len(p.running) < n {
 		// Another program may have the port on that host. Then ssh ends with an error that says so.
 		to := tunnel{p.hosts[len(p.running)%len(p.hosts)], 20_000 + rand.IntN(12_000)}
-		if err := p.start(to, "plimsoll", "agent", "--connect", "tls://127.0.0.1:"+strconv.Itoa(to.Port), "--token-file", "-"); err != nil {
+		if err := p.start(ctx, to, "plimsoll", "agent", "--connect", "tls://127.0.0.1:"+strconv.Itoa(to.Port), "--token-file", "-"); err != nil {
 			return nil, err
 		}
 	}
@@ -104,7 +104,7 @@ func (p *Placer) Resume(ctx context.Context) ([]fleet.Link, error) {
 		return nil, fmt.Errorf("%s is damaged: %w", filepath.Join(p.dir, tunnelsFile), err)
 	}
 	for _, t := range list {
-		if err := p.start(t, "cat"); err != nil { // it ends with this process
+		if err := p.start(ctx, t, "cat"); err != nil { // it ends with this process
 			return nil, err
 		}
 	}
@@ -146,14 +146,15 @@ func (p *Placer) wait(ctx context.Context, wait func(context.Context) ([]fleet.L
 
 // start starts ssh with a command. The ssh program carries the connections of an agent: it connects to a port of
 // loopback on its host, and ssh forwards that to the coordinator.
-func (p *Placer) start(to tunnel, command ...string) error {
+func (p *Placer) start(ctx context.Context, to tunnel, command ...string) error {
 	_, address, ok := strings.Cut(p.coordinator.Connect(), "://")
 	if !ok {
 		return fmt.Errorf("%q is not the address of a coordinator", p.coordinator.Connect())
 	}
 	words := []string{"-T", "-o", "BatchMode=yes", "-o", "ExitOnForwardFailure=yes", "-o", "ServerAliveInterval=5",
 		"-o", "ServerAliveCountMax=12", "-R", fmt.Sprintf("127.0.0.1:%d:%s", to.Port, address), "--", to.Host}
-	s := &session{tunnel: to, ended: make(chan struct{}), cmd: exec.Command(p.program, append(words, command...)...)}
+	s := &session{tunnel: to, ended: make(chan struct{}),
+		cmd: childproc.Command(ctx, p.program, append(words, command...)...)}
 	s.cmd.Stdout, s.cmd.Stderr = &s.output, &s.output
 	in, err := s.cmd.StdinPipe()
 	if err != nil {

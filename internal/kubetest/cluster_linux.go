@@ -270,7 +270,7 @@ func (c *Cluster) component(name string, args ...string) error {
 		return err
 	}
 	defer log.Close() // the child has its own
-	p, err := process.Start(process.Spec{
+	p, err := process.Start(context.Background(), process.Spec{
 		Role: name, Path: c.programs.cube, Args: append([]string{name}, args...), Log: log,
 		Place: c.groups.place("control", c.network),
 	})
@@ -309,7 +309,7 @@ func (c *Cluster) startNode(i int, pki string) error {
 		return err
 	}
 	defer log.Close() // the child has its own
-	n.first, err = process.Start(process.Spec{
+	n.first, err = process.Start(context.Background(), process.Spec{
 		Role: "node " + name, Path: "/bin/bash", Log: log,
 		Args: []string{"-c", script, "node.sh", name, filepath.Join(c.dir, name), pki, c.programs.debs, pauseImage,
 			c.programs.cube, nodeAddress(i), pods[i], "/" + c.groups.name + "/" + name,

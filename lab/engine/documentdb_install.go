@@ -74,7 +74,7 @@ func (e *documentDB) Install(ctx context.Context, opts InstallOptions, progress 
 		inst, err := e.Installed(ctx)
 		switch {
 		case errors.Is(err, ErrNotInstalled):
-			return "", e.checkInstall(opts)
+			return "", e.checkInstall(ctx, opts)
 		case err != nil:
 			return "", err
 		case inst.CheckPatroni() == nil:

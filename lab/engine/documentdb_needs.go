@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"crypto/x509"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/plimsoll-bench/plimsoll/internal/childproc"
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/lab/process"
 	"github.com/plimsoll-bench/plimsoll/record"
@@ -30,7 +32,7 @@ const (
 var goPlaces = []string{"/usr/local/go/bin/go", "/usr/lib/go/bin/go", "/snap/bin/go"}
 
 // checkInstall returns an error with all missing requirements, before anything is made or downloaded.
-func (e *documentDB) checkInstall(opts InstallOptions) error {
+func (e *documentDB) checkInstall(ctx context.Context, opts InstallOptions) error {
 	if opts.Version != "" || opts.Archive != "" || opts.SHA256 != "" || opts.Key != "" || opts.Platform != "" {
 		return errors.New("version, archive, sha256, key and platform are options of mongod; documentdb is installed from Debian's packages")
 	}
@@ -44,7 +46,7 @@ func (e *documentDB) checkInstall(opts InstallOptions) error {
 		errs = append(errs, err)
 	} else {
 		pool, err := x509.SystemCertPool()
-		errs = append(errs, checkGo(goTool, err == nil && !pool.Equal(x509.NewCertPool())))
+		errs = append(errs, checkGo(ctx, goTool, err == nil && !pool.Equal(x509.NewCertPool())))
 	}
 	return errors.Join(errs...)
 }
@@ -107,8 +109,8 @@ var goVersion = regexp.MustCompile(`^go1\.(\d+)`)
 
 // checkGo returns an error for a Go tool that cannot build the gateway, and for a machine without CA certificates if
 // the source is downloaded with HTTPS. It accepts a tool whose output it cannot parse.
-func checkGo(tool string, certificates bool) error {
-	cmd := exec.Command(tool, "env", "GOVERSION", "GOTOOLCHAIN", "GOPROXY")
+func checkGo(ctx context.Context, tool string, certificates bool) error {
+	cmd := childproc.Command(ctx, tool, "env", "GOVERSION", "GOTOOLCHAIN", "GOPROXY")
 	cmd.Dir = "/" // not that of a module, which may ask for another Go
 	out, err := cmd.Output()
 	m := goVersion.FindSubmatch(out)

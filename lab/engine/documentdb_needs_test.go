@@ -38,14 +38,14 @@ func TestNeedsOfDocumentDB(t *testing.T) {
 	if got, err := findGo([]string{filepath.Join(dir, "none"), elsewhere}); err != nil || got != elsewhere {
 		t.Errorf("found Go in %q, error %v", got, err)
 	}
-	says("Go that fetches a newer one", checkGo(elsewhere, true), "")
-	says("Go that fetches none", checkGo(program("go-local", "echo go1.24.1; echo local"), true), "needs Go 1.25 or later")
-	says("old Go", checkGo(program("go-old", "echo go1.19.8; echo; echo"), true), "is Go 1.19")
-	says("Go of its own", checkGo(program("go-devel", "echo devel; echo auto"), true), "")
+	says("Go that fetches a newer one", checkGo(t.Context(), elsewhere, true), "")
+	says("Go that fetches none", checkGo(t.Context(), program("go-local", "echo go1.24.1; echo local"), true), "needs Go 1.25 or later")
+	says("old Go", checkGo(t.Context(), program("go-old", "echo go1.19.8; echo; echo"), true), "is Go 1.19")
+	says("Go of its own", checkGo(t.Context(), program("go-devel", "echo devel; echo auto"), true), "")
 	https := program("go-https", "echo go1.26.0; echo auto; echo https://proxy.example,direct")
-	says("no certificates", checkGo(https, false), "apt-get install ca-certificates")
-	says("certificates", checkGo(https, true), "")
-	says("no certificates, and none needed", checkGo(program("go-file", "echo go1.26.0; echo auto; echo file:///srv/go"), false), "")
+	says("no certificates", checkGo(t.Context(), https, false), "apt-get install ca-certificates")
+	says("certificates", checkGo(t.Context(), https, true), "")
+	says("no certificates, and none needed", checkGo(t.Context(), program("go-file", "echo go1.26.0; echo auto; echo file:///srv/go"), false), "")
 
 	says("room", checkRoom(filepath.Join(dir, "not", "there", "yet"), 1), "")
 	says("no room", checkRoom(filepath.Join(dir, "not", "there", "yet"), 1<<62), "set PLIMSOLL_HOME to a directory on another disk")

@@ -132,7 +132,7 @@ func (s *documentDBServer) boot(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	if err := s.startGateway(); err != nil {
+	if err := s.startGateway(ctx); err != nil {
 		return err
 	}
 	return s.ready(s.clientURI(), "mongodb://"+s.hostPort()+"/")
@@ -207,7 +207,7 @@ func (s *documentDBServer) startPostgres(ctx context.Context) error {
 	if err := os.Remove(pidFile); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
-	p, err := s.launch(sp, s.postgresLog())
+	p, err := s.launch(ctx, sp, s.postgresLog())
 	if err != nil {
 		return err
 	}
@@ -245,7 +245,7 @@ func (s *documentDBServer) psqlProgram(args ...string) process.Spec {
 		"-h", dataMount + "/" + socketDir, "-p", strconv.Itoa(s.pgPort), "-U", postgresUser, "-d", "postgres"}, args...)...)
 }
 
-func (s *documentDBServer) startGateway() error {
+func (s *documentDBServer) startGateway(ctx context.Context) error {
 	postgres := gatewayURL("127.0.0.1:"+strconv.Itoa(s.pgPort), s.data.Password, s.opts.SynchronousCommit,
 		s.opts.Connections, 10)
 	sp := s.inRoot("gateway", gatewayFile, append(s.accessArgs(), "--telemetry=disable",
@@ -254,7 +254,7 @@ func (s *documentDBServer) startGateway() error {
 		sp.Sandbox.Bind = append(sp.Sandbox.Bind, process.Bind{From: s.tlsDir(), At: tlsMount})
 	}
 	sp.Env = append(sp.Env, gatewayEnv(postgres)...)
-	_, err := s.launch(sp, s.gatewayLog())
+	_, err := s.launch(ctx, sp, s.gatewayLog())
 	return err
 }
 

@@ -145,7 +145,7 @@ func TestUpgradeAddsPatroni(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(root, "works"), nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	running, err := process.Start(process.Spec{Role: "server", Path: "/usr/bin/sleep", Args: []string{"600"},
+	running, err := process.Start(t.Context(), process.Spec{Role: "server", Path: "/usr/bin/sleep", Args: []string{"600"},
 		Sandbox: &process.Sandbox{Root: root}})
 	if err != nil {
 		t.Fatal(err)

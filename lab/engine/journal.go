@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -81,14 +82,14 @@ func openBook(home layout, engine, dataDir string) (*book, error) {
 }
 
 // start writes an entry for a process, starts it, and writes its identity.
-func (b *book) start(s process.Spec) (*process.Process, error) {
+func (b *book) start(ctx context.Context, s process.Spec) (*process.Process, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.j.Processes = append(b.j.Processes, entry{Role: s.Role})
 	if err := writeJSON(b.file, &b.j); err != nil {
 		return nil, fmt.Errorf("cannot write the journal, so %s is not started: %w", s.Role, err)
 	}
-	p, err := process.Start(s)
+	p, err := process.Start(ctx, s)
 	if err != nil {
 		return nil, err
 	}

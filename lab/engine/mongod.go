@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/plimsoll-bench/plimsoll/internal/permit"
 	"github.com/plimsoll-bench/plimsoll/lab/process"
 	"github.com/plimsoll-bench/plimsoll/server"
 )
@@ -64,9 +65,9 @@ func newerVersion(a, b string) bool {
 	}) > 0
 }
 
-// MongodAt returns the mongod at a path.
+// MongodAt returns the mongod at a path. Its version is empty if ctx permits no programs.
 func MongodAt(ctx context.Context, path string) (Installation, error) {
-	if _, err := os.Stat(path); err != nil {
+	if err := checkExecutable(path); err != nil {
 		return Installation{}, fmt.Errorf("engine.binary: %w", err)
 	}
 	version, err := mongodVersion(ctx, path)
@@ -86,8 +87,12 @@ func downloadedVersion(ctx context.Context, path string) (string, error) {
 
 const versionTimeout = 30 * time.Second
 
-// programVersion runs a program with --version and returns the text behind prefix.
+// programVersion runs a program with --version and returns the text behind prefix. The version is unknown, an empty
+// text, if ctx permits no programs: a plan does not run what a file names.
 func programVersion(ctx context.Context, s process.Spec, program, prefix string) (string, error) {
+	if !permit.Has(ctx, permit.Execute) {
+		return "", nil
+	}
 	ctx, cancel := context.WithTimeoutCause(ctx, versionTimeout, fmt.Errorf("no answer within %v", versionTimeout))
 	defer cancel()
 	s.Role, s.Args = s.Path+" --version", []string{"--version"}
@@ -129,7 +134,8 @@ func (e *mongod) Start(ctx context.Context, opts StartOptions) (Server, error) {
 	release, _ := ParseMongoVersion(version) // an unknown version is treated as an old one
 	own, err := s.prepare(opts)
 	if err == nil {
-		_, err = s.launch(process.Spec{Role: "mongod", Path: path, Args: append(mongodArgs(opts, s.DataDir(), s.log()), own...),
+		_, err = s.launch(ctx, process.Spec{Role: "mongod", Path: path,
+			Args:      append(mongodArgs(opts, s.DataDir(), s.log()), own...),
 			OpenFiles: MongoOpenFiles, Also: mongoEnvironment(release)}, s.output())
 	}
 	if err == nil {

@@ -23,12 +23,13 @@ var oldestMongo = MongoVersion{Major: 4, Minor: 4}
 // MongoPrograms are the executables of one release.
 type MongoPrograms struct {
 	Mongod  string
-	Mongos  string // empty unless it was asked for
-	Version MongoVersion
+	Mongos  string       // empty unless it was asked for
+	Version MongoVersion // zero: unknown
 }
 
 // FindMongo finds mongod: binary, the installed release of version, the newest installed one, or the one on PATH, in
-// this order. With routers it also finds mongos. home is the directory of engines.
+// this order. With routers it also finds mongos. home is the directory of engines. The version of a program that
+// Plimsoll did not install is unknown if ctx permits no programs.
 func FindMongo(ctx context.Context, home, binary, version string, routers bool) (MongoPrograms, error) {
 	e := &mongod{home: layout{home}}
 	path, text, err := e.program(ctx, binary, version)
@@ -36,6 +37,12 @@ func FindMongo(ctx context.Context, home, binary, version string, routers bool) 
 		return MongoPrograms{}, err
 	}
 	p := MongoPrograms{Mongod: path}
+	if text == "" {
+		if routers {
+			p.Mongos, err = mongosOf(path)
+		}
+		return p, err
+	}
 	if p.Version, err = ParseMongoVersion(text); err != nil {
 		return p, fmt.Errorf("%s: %w", path, err)
 	}
@@ -68,8 +75,8 @@ func isRelease(text, version string) bool {
 	return text == version || strings.HasPrefix(text, version+".") || strings.HasPrefix(text, version+"-")
 }
 
-// findMongos finds mongos in the directory of mongod or on PATH, and checks that both are the same release.
-func findMongos(ctx context.Context, mongod, want string) (string, error) {
+// mongosOf finds mongos in the directory of mongod or on PATH.
+func mongosOf(mongod string) (string, error) {
 	path := filepath.Join(filepath.Dir(mongod), "mongos")
 	if checkExecutable(path) != nil {
 		var err error
@@ -78,11 +85,20 @@ func findMongos(ctx context.Context, mongod, want string) (string, error) {
 				"install it with 'plimsoll engine install mongod', or use topology.kind: replica-set", mongod)
 		}
 	}
+	return path, nil
+}
+
+// findMongos is [mongosOf], and checks that both are the same release.
+func findMongos(ctx context.Context, mongod, want string) (string, error) {
+	path, err := mongosOf(mongod)
+	if err != nil {
+		return "", err
+	}
 	got, err := programVersion(ctx, process.Spec{Path: path}, "mongos", "mongos version v")
 	if err != nil {
 		return "", err
 	}
-	if got != want {
+	if got != "" && got != want {
 		return "", fmt.Errorf("%s is release %s and %s is %s: a lab needs the same release of both", path, got, mongod, want)
 	}
 	return path, nil

@@ -65,14 +65,14 @@ func (b *base) Version() string { return b.version }
 func (b *base) URI() string     { return b.uri }
 
 // launch starts a process of the server. Its output is appended to a log file.
-func (b *base) launch(s process.Spec, logFile string) (*process.Process, error) {
+func (b *base) launch(ctx context.Context, s process.Spec, logFile string) (*process.Process, error) {
 	log, err := os.OpenFile(logFile, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
 		return nil, err
 	}
 	defer log.Close() // the child has its own
 	s.Log = log
-	p, err := b.book.start(s)
+	p, err := b.book.start(ctx, s)
 	if err != nil {
 		return nil, err
 	}

@@ -97,7 +97,7 @@ func (b *body) start(ctx context.Context, s process.Spec) (*process.Process, err
 		return nil, fmt.Errorf("%s was not started: %w", s.Role, err)
 	}
 	s.Also = append(slices.Clip(s.Also), markVar+"="+mark)
-	p, err := process.Start(s)
+	p, err := process.Start(ctx, s)
 	if err != nil {
 		return nil, errors.Join(err, j.Gone(id))
 	}
@@ -184,7 +184,7 @@ func run(ctx context.Context, s process.Spec,
 	if s.Log != nil {
 		log = s.Log
 	}
-	return process.RunBy(ctx, s, log, func(s process.Spec) (*process.Process, error) { return start(ctx, s) })
+	return process.RunBy(ctx, s, log, start)
 }
 
 // awaitEnd waits until the journal has the ends of all processes, and returns the errors of the journal.

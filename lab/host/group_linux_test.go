@@ -202,7 +202,7 @@ func TestVersion1Alone(t *testing.T) {
 func freezeAndThaw(ctx context.Context, t *testing.T, g *group) *process.Process {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "count")
-	p, err := process.Start(process.Spec{Role: "counter", Path: "/bin/sh", Place: process.Place{Groups: g.old()},
+	p, err := process.Start(t.Context(), process.Spec{Role: "counter", Path: "/bin/sh", Place: process.Place{Groups: g.old()},
 		Args: []string{"-c", "(while :; do echo x >>" + file + "; sleep 0.01; done) & sleep 600 & wait"}})
 	if err != nil {
 		t.Fatal(err)
@@ -234,7 +234,8 @@ func freezeAndThaw(ctx context.Context, t *testing.T, g *group) *process.Process
 // removeFrozen makes sure that a process that does not die because it is frozen is thawed by its remover.
 func removeFrozen(ctx context.Context, t *testing.T, g *group) {
 	t.Helper()
-	q, err := process.Start(process.Spec{Role: "sleeper", Path: "/bin/sleep", Args: []string{"600"}, Place: process.Place{Groups: g.old()}})
+	q, err := process.Start(t.Context(), process.Spec{Role: "sleeper", Path: "/bin/sleep", Args: []string{"600"},
+		Place: process.Place{Groups: g.old()}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,7 +23,7 @@ func TestFamilyOfAHost(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := process.Start(process.Spec{Role: "family", Path: "/bin/sh", Log: w, Args: []string{"-c",
+	p, err := process.Start(t.Context(), process.Spec{Role: "family", Path: "/bin/sh", Log: w, Args: []string{"-c",
 		`read x <` + "/proc/" + strconv.Itoa(os.Getpid()) + "/fd/" + strconv.Itoa(int(in.Fd())) + `; sh -c 'i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done; echo done; exec sleep 600' & read y <` +
 			"/proc/" + strconv.Itoa(os.Getpid()) + "/fd/" + strconv.Itoa(int(in.Fd())) + `; kill $!; wait; echo over; sleep 600`}})
 	if err != nil {

@@ -14,7 +14,7 @@ func TestFamily(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	p, err := Start(Spec{Role: "family", Path: "/bin/sh", Args: []string{"-c", "sh -c 'sleep 600 & echo; wait' & wait"}, Log: w})
+	p, err := Start(t.Context(), Spec{Role: "family", Path: "/bin/sh", Args: []string{"-c", "sh -c 'sleep 600 & echo; wait' & wait"}, Log: w})
 	w.Close()
 	if err != nil {
 		t.Fatal(err)

@@ -90,12 +90,13 @@ func OnThread(f func()) {
 }
 
 // Start starts a program and returns when it was executed. The process is in a process group of its own, so that Ctrl-C
-// on a terminal reaches Plimsoll alone, which ends the process in order.
-func Start(s Spec) (*Process, error) {
+// on a terminal reaches Plimsoll alone, which ends the process in order. ctx permits the start; its end does not end
+// the process.
+func Start(ctx context.Context, s Spec) (*Process, error) {
 	p := &Process{Role: s.Role, Done: make(chan struct{})}
 	started := make(chan error)
 	childproc.OwnThread(func() { // which lasts until the child has ended
-		cmd, err := launch(s)
+		cmd, err := launch(ctx, s)
 		if err != nil {
 			started <- fmt.Errorf("cannot start %s: %w", s.Role, err)
 			return
@@ -178,13 +179,14 @@ func Run(ctx context.Context, s Spec, log io.Writer) ([]byte, error) {
 const maxOutput = 64 << 20
 
 // RunBy is [Run] with another function than [Start], such as one that also writes a journal.
-func RunBy(ctx context.Context, s Spec, log io.Writer, start func(Spec) (*Process, error)) ([]byte, error) {
+func RunBy(ctx context.Context, s Spec, log io.Writer,
+	start func(context.Context, Spec) (*Process, error)) ([]byte, error) {
 	r, w, err := os.Pipe()
 	if err != nil {
 		return nil, err
 	}
 	s.Log = w
-	p, err := start(s)
+	p, err := start(ctx, s)
 	w.Close() // the child has its own
 	if err != nil {
 		return nil, errors.Join(err, r.Close())

@@ -1,6 +1,7 @@
 package process
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -20,8 +21,8 @@ import (
 
 // launch executes a program. It must be called on a thread of its own, because a sandbox changes the thread's
 // namespaces.
-func launch(s Spec) (*exec.Cmd, error) {
-	cmd := exec.Command(s.Path, s.Args...)
+func launch(ctx context.Context, s Spec) (*exec.Cmd, error) {
+	cmd := childproc.Command(ctx, s.Path, s.Args...)
 	cmd.Env = s.Env
 	if len(s.Also) > 0 {
 		cmd.Env = append(cmd.Environ(), s.Also...)

@@ -35,7 +35,7 @@ func TestOpenFiles(t *testing.T) {
 	}
 	for wanted, want := range map[uint64]uint64{256: 256, own.Max + 1: own.Max} {
 		file := filepath.Join(t.TempDir(), "file")
-		p, err := Start(Spec{Role: "sh", Path: "/bin/sh", Args: []string{"-c", `until [ -e "$0" ]; do sleep 0.01; done; ulimit -S -n >"$0"`, file}, OpenFiles: wanted})
+		p, err := Start(t.Context(), Spec{Role: "sh", Path: "/bin/sh", Args: []string{"-c", `until [ -e "$0" ]; do sleep 0.01; done; ulimit -S -n >"$0"`, file}, OpenFiles: wanted})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -49,7 +49,7 @@ func TestOpenFiles(t *testing.T) {
 			t.Errorf("asked for %d files the program may open %s, error %v; want %d", wanted, got, err, want)
 		}
 	}
-	p, err := Start(Spec{Role: "sleep", Path: "/bin/sh", Args: []string{"-c", "sleep 600"}, OpenFiles: 300})
+	p, err := Start(t.Context(), Spec{Role: "sleep", Path: "/bin/sh", Args: []string{"-c", "sleep 600"}, OpenFiles: 300})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -153,7 +153,8 @@ func TestPlaceIsLeft(t *testing.T) {
 			return
 		}
 		file := filepath.Join("/proc", strconv.Itoa(os.Getpid()), "task", strconv.Itoa(unix.Gettid()), "ns/net")
-		p, err := Start(Spec{Role: "sleeper", Path: "/bin/sleep", Args: []string{"600"}, Place: Place{Network: file, Groups: []string{group}}})
+		p, err := Start(t.Context(), Spec{Role: "sleeper", Path: "/bin/sleep", Args: []string{"600"},
+			Place: Place{Network: file, Groups: []string{group}}})
 		if err != nil {
 			t.Error(err)
 			return

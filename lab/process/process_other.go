@@ -3,6 +3,7 @@
 package process
 
 import (
+	"context"
 	"errors"
 	"os"
 	"os/exec"
@@ -12,7 +13,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/internal/childproc"
 )
 
-func launch(s Spec) (*exec.Cmd, error) {
+func launch(ctx context.Context, s Spec) (*exec.Cmd, error) {
 	if s.Sandbox != nil {
 		return nil, errors.New("a separate root directory needs Linux")
 	}
@@ -22,7 +23,7 @@ func launch(s Spec) (*exec.Cmd, error) {
 	if s.Nobody && os.Geteuid() == 0 {
 		return nil, errors.New("it does not run as root. Run plimsoll as another user")
 	}
-	cmd := exec.Command(s.Path, s.Args...)
+	cmd := childproc.Command(ctx, s.Path, s.Args...)
 	cmd.Env = s.Env
 	if len(s.Also) > 0 {
 		cmd.Env = append(cmd.Environ(), s.Also...)

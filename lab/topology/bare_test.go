@@ -30,7 +30,7 @@ func TestVolumesAlone(t *testing.T) {
 	if text := strings.Join(got, ", "); len(l.Hosts) != 2 || text != "vol-1 on host1, vol-2 on host2, vol-3 on host1" {
 		t.Errorf("%s; hosts %+v", text, l.Hosts)
 	}
-	c, err := New(Site{Spec: asked, Layout: l, Hosts: map[string]host.Host{"host1": nil, "host2": nil}})
+	c, err := New(t.Context(), Site{Spec: asked, Layout: l, Hosts: map[string]host.Host{"host1": nil, "host2": nil}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -68,7 +68,7 @@ func newMongoLab(t *testing.T, mode, binary string, change func(*spec.Lab)) *mon
 			defer l.mu.Unlock()
 			l.events = append(l.events, kind+": "+text)
 		}}
-	if l.Cluster, err = New(l.site); err != nil {
+	if l.Cluster, err = New(t.Context(), l.site); err != nil {
 		t.Fatal(err)
 	}
 	l.c = l.Cluster.(*mongoCluster)

@@ -24,10 +24,10 @@ func Plan(asked spec.Lab) (Layout, error) {
 }
 
 // New returns a cluster that does not run yet.
-func New(site Site) (Cluster, error) {
+func New(ctx context.Context, site Site) (Cluster, error) {
 	switch site.Spec.Engine.Name {
 	case engine.Mongod:
-		return newMongo(context.Background(), site)
+		return newMongo(ctx, site)
 	case engine.DocumentDB:
 		return newDocumentDB(site)
 	case engine.None:

@@ -75,7 +75,7 @@ func (m *Maker) startServer(ctx context.Context, s *server, host string) error {
 	s.entries = append(s.entries, parent{"", id})
 	args := slices.Concat(m.o.Faultfs[1:],
 		[]string{"--dir", filepath.Join(dir, "data"), "--mount", s.mount, "--socket", socket})
-	s.process, err = process.Start(process.Spec{Role: "faultfs", Path: m.o.Faultfs[0], Args: args, Log: s.log})
+	s.process, err = process.Start(ctx, process.Spec{Role: "faultfs", Path: m.o.Faultfs[0], Args: args, Log: s.log})
 	if err != nil {
 		return err
 	}

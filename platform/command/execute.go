@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"net"
-	"os/exec"
 	"regexp"
 	"strings"
 	"sync"
@@ -113,7 +112,7 @@ func execute(ctx context.Context, words []string, env map[string]string, limit t
 	c := platform.Command{Text: visible.Line(hide(shellword.Join(words))), Exit: -1}
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, words[0], words[1:]...)
+	cmd := childproc.CommandContext(ctx, words[0], words[1:]...)
 	cmd.Env = cmd.Environ()
 	for name, value := range env {
 		cmd.Env = append(cmd.Env, "PLIMSOLL_"+strings.ToUpper(name)+"="+value)

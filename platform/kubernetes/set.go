@@ -19,6 +19,7 @@ import (
 	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/plimsoll-bench/plimsoll/internal/dial"
+	"github.com/plimsoll-bench/plimsoll/internal/permit"
 	"github.com/plimsoll-bench/plimsoll/server"
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
@@ -55,6 +56,9 @@ var labels = []struct{ kind, selector string }{
 
 // Open finds a deployment and opens the ways to its members. In a pod of the cluster, their names lead there.
 func Open(ctx context.Context, o Options) (*Set, error) {
+	if err := permit.Check(ctx, permit.Dial, "Kubernetes"); err != nil {
+		return nil, err
+	}
 	namespace, name, ok := strings.Cut(strings.TrimPrefix(o.Target, spec.KubernetesScheme), "/")
 	if !ok || namespace == "" || name == "" || strings.Contains(name, "/") {
 		return nil, fmt.Errorf("%q does not name a deployment in Kubernetes. Write k8s:NAMESPACE/NAME, such as k8s:db/mongo", o.Target)

@@ -12,6 +12,7 @@ import (
 	"github.com/vmware/govmomi/object"
 	"github.com/vmware/govmomi/vim25/types"
 
+	"github.com/plimsoll-bench/plimsoll/internal/permit"
 	"github.com/plimsoll-bench/plimsoll/internal/redact"
 	"github.com/plimsoll-bench/plimsoll/lab/action"
 	"github.com/plimsoll-bench/plimsoll/platform"
@@ -35,6 +36,9 @@ type Breaker struct {
 // Open connects to the vCenter of a platform file, and finds the virtual machine of each member. Nothing is changed.
 // getenv reads the environment, for the credentials.
 func Open(ctx context.Context, file spec.Platform, getenv func(string) string) (*Breaker, error) {
+	if err := permit.Check(ctx, permit.Dial, "vCenter"); err != nil {
+		return nil, err
+	}
 	s, err := absolute(*file.VSphere)
 	if err != nil {
 		return nil, err

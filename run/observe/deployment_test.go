@@ -113,7 +113,7 @@ func TestDeployment(t *testing.T) {
 			members[host] = member(t, strings.Replace(host, "d:1", "a:2", 1), host == "a:1",
 				map[string]bson.D{"getDiagnosticData": systemMetrics(testNow, 1)})
 		}
-		w := New()
+		w := New(t.Context())
 		w.FollowDeployment(time.Second, Deployment{Address: "a:1", Open: func(context.Context) (store.Store, error) {
 			return whole, nil
 		},

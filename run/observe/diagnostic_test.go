@@ -125,7 +125,7 @@ func TestWithoutAnyRole(t *testing.T) {
 		return &store.ServerError{Code: 13, CodeName: "Unauthorized",
 			Message: "not authorized on admin to execute command { " + command + ": 1, lsid: { id: UUID(\"0\") } }"}
 	}
-	w := New()
+	w := New(t.Context())
 	for _, address := range []string{"db1:1", "db2:1"} {
 		fake := &scripted{fakeServer: fakeServer{status: func(int) (bson.Raw, error) { return nil, refuse("serverStatus") }},
 			answers: []func() (bson.Raw, error){func() (bson.Raw, error) { return nil, refuse("getDiagnosticData") }}}

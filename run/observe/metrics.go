@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
+	"github.com/plimsoll-bench/plimsoll/internal/permit"
 	"github.com/plimsoll-bench/plimsoll/internal/redact"
 	"github.com/plimsoll-bench/plimsoll/internal/visible"
 )
@@ -94,6 +95,9 @@ const (
 // wrong address or expression is an error before the load, and measures the offset of the server's clock. login is
 // USER:PASSWORD or a bearer token; empty for none.
 func NewPrometheus(ctx context.Context, address, login string, queries map[string]string) ([]Source, error) {
+	if err := permit.Check(ctx, permit.Dial, "Prometheus"); err != nil {
+		return nil, err
+	}
 	base, err := url.Parse(address)
 	if err != nil {
 		return nil, errors.New("the address of Prometheus cannot be read")

@@ -81,10 +81,10 @@ type Watch struct {
 	group  sync.WaitGroup
 }
 
-// New returns a watch without sources.
-func New() *Watch {
+// New returns a watch without sources. They may do what ctx permits, and do not end with it.
+func New(ctx context.Context) *Watch {
 	w := &Watch{}
-	w.ctx, w.cancel = context.WithCancel(context.Background())
+	w.ctx, w.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	return w
 }
 
@@ -140,7 +140,7 @@ func (w *Watch) follow(period time.Duration, s Source) {
 
 // readLast reads the last values of a source whose values come late.
 func (w *Watch) readLast(s Source) {
-	ctx, cancel := context.WithTimeout(context.Background(), lateAtMost)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(w.ctx), lateAtMost)
 	defer cancel()
 	r, err := s.Look(ctx)
 	w.keep(r)

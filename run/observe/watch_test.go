@@ -37,7 +37,7 @@ func TestWatch(t *testing.T) {
 			return Reading{Source: "broken", Events: []Event{{Kind: "e", Text: fmt.Sprint(n)}}}, errors.New("not now")
 		}}
 		refused := &fakeSource{look: func(int) (Reading, error) { return Reading{}, never("nobody may look") }}
-		w := New()
+		w := New(t.Context())
 		w.Follow(time.Second, quick, slow, broken, refused)
 		w.Tell("told", "by a driver", nil)
 		time.Sleep(10*time.Second + time.Millisecond)
@@ -83,7 +83,7 @@ func TestSourceThatIsNeverSeen(t *testing.T) {
 			}
 			return Reading{Source: "late", Values: map[string]float64{"x": 1}}, nil
 		}}
-		w := New()
+		w := New(t.Context())
 		w.Follow(time.Second, away, late)
 		time.Sleep(4*time.Second + time.Millisecond)
 		w.Stop()
@@ -95,7 +95,7 @@ func TestSourceThatIsNeverSeen(t *testing.T) {
 
 // What nobody takes does not fill the memory.
 func TestWatchIsBounded(t *testing.T) {
-	w := New()
+	w := New(t.Context())
 	defer w.Stop()
 	for range maxEvents + 7 {
 		w.Tell("k", "", nil)

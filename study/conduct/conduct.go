@@ -14,6 +14,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/plimsoll-bench/plimsoll/internal/mac"
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/run"
@@ -36,11 +37,14 @@ type Options struct {
 	// Storage opens the storage of the target of a study with a platform; nil if it cannot.
 	Storage func(context.Context, spec.Study) (Storage, error)
 	Budget  Budget // says how much may still be done; nil is all of it
+	// Key marks the study as one of this user, for [Resume] without Spec. A nil key marks nothing.
+	Key *mac.Key
 
 	// Asked is the specification before scaling, for the record; nil if there is no scale.
 	Asked *spec.Study
 	// Spec is the complete specification as it is now, for [Resume]. It must be the one that the study began with. It
-	// is needed if that has credentials, because records do not have them. nil uses the recorded one.
+	// is needed if that has credentials, because records do not have them, and if the user of Key did not write the
+	// record, because it says what is started. nil uses the recorded one.
 	Spec *spec.Study
 	// RetryFailed makes [Resume] repeat trials that failed or timed out. Lost ones are always repeated.
 	RetryFailed bool
@@ -126,6 +130,7 @@ func Run(ctx context.Context, want spec.Study, o Options) (*record.Study, error)
 		return nil, recording(err)
 	}
 	defer w.Close()
+	w.Sign(o.Key)
 	s := &record.Study{
 		Head: record.Head{SchemaVersion: record.SchemaVersion, Kind: record.KindStudy, Status: record.Running, Tool: o.Tool,
 			Command: o.Command,

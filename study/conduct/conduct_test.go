@@ -16,6 +16,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/plimsoll-bench/plimsoll/internal/mac"
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/spec"
@@ -111,8 +112,11 @@ func (b *bench) numbers() []int {
 	return list
 }
 
+// testKey is the key of the user of all studies.
+var testKey = &mac.Key{}
+
 func (b *bench) options(dir string) Options {
-	return Options{Runner: b, Clock: b.Clock(), Dir: dir, Tool: record.Tool{Name: "plimsoll", Version: "1.0"}}
+	return Options{Key: testKey, Runner: b, Clock: b.Clock(), Dir: dir, Tool: record.Tool{Name: "plimsoll", Version: "1.0"}}
 }
 
 // finished checks that every trial of a study was done once, and has its record.

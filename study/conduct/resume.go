@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/plimsoll-bench/plimsoll/internal/mac"
 	"github.com/plimsoll-bench/plimsoll/internal/safeopen"
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
@@ -38,7 +39,7 @@ func Resume(ctx context.Context, dir string, o Options) (*record.Study, error) {
 	if err != nil {
 		return nil, wrong(err)
 	}
-	spec, err := specOf(s, o.Spec)
+	spec, err := specOf(s, o.Spec, o.Key)
 	if err != nil {
 		return nil, wrong(err)
 	}
@@ -51,6 +52,7 @@ func Resume(ctx context.Context, dir string, o Options) (*record.Study, error) {
 		return nil, recording(err)
 	}
 	defer w.Close()
+	w.Sign(o.Key)
 	c := newSession(o, w, s, spec)
 	c.resumed = true
 	if err := c.recall(plan); err != nil {
@@ -63,24 +65,29 @@ func Resume(ctx context.Context, dir string, o Options) (*record.Study, error) {
 	return c.perform(ctx)
 }
 
-// specOf returns the specification to continue with: the given one if it is that of the study, or the recorded one.
-func specOf(s *record.Study, given *spec.Study) (spec.Study, error) {
+// specOf returns the specification to continue with: the given one if it is that of the study, or the recorded one if
+// this user wrote it. A specification says which programs are started, with which arguments.
+func specOf(s *record.Study, given *spec.Study, key *mac.Key) (spec.Study, error) {
 	if given == nil {
 		if record.HasHidden(s.Specification) {
 			return spec.Study{}, errors.New("the record does not contain the credentials of the target. Give the study's file again (--file FILE)")
+		}
+		if !s.Own(key) {
+			return spec.Study{}, errors.New("the record was not written by this user with this PLIMSOLL_HOME, or was changed, so what " +
+				"its specification names is not started. Give the study's file again (--file FILE)")
 		}
 		kept := s.Specification
 		return kept, kept.Complete() // an older version knew fewer keys
 	}
 	spec := *given
 	clean := record.RedactedStudy(spec)
-	key, err := differs(s.Specification, clean)
+	path, err := differs(s.Specification, clean)
 	if err != nil {
 		return spec, err
 	}
-	if key != "" {
+	if path != "" {
 		return spec, fmt.Errorf("%s has changed since the study began, so trials would not be comparable. Undo the change, or begin another "+
-			"study", key)
+			"study", path)
 	}
 	s.Specification = clean
 	return spec, nil

@@ -2,6 +2,7 @@ package conduct
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -11,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/plimsoll-bench/plimsoll/internal/mac"
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/run"
@@ -330,5 +332,58 @@ func TestGrowingDataAreAFinding(t *testing.T) {
 				t.Errorf("finding %+v", f)
 			}
 		}
+	}
+}
+
+// A specification says which programs are started. A record of another user, or one that was changed, is resumed with
+// the given specification only.
+func TestResumeStartsNothingOfAnotherUser(t *testing.T) {
+	dir := half(t, smallStudy(nil), 2)
+	other, err := mac.Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(dir, record.StudyFile)
+	mine, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var tree map[string]any
+	if err := json.Unmarshal(mine, &tree); err != nil {
+		t.Fatal(err)
+	}
+	tree["specification"].(map[string]any)["lab"] = map[string]any{"engine": map[string]any{"binary": "/tmp/trap"}}
+	changed, err := json.Marshal(tree)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		key  *mac.Key
+		text []byte
+	}{"another user": {other, mine}, "no key": {nil, mine}, "changed": {testKey, changed}} {
+		if err := errors.Join(os.WriteFile(file, c.text, 0o644), record.Seal(dir)); err != nil {
+			t.Fatal(err)
+		}
+		b := newBench(simulated.Target{})
+		o := b.options("")
+		o.Key = c.key
+		if _, err := Resume(t.Context(), dir, o); err == nil || len(b.asked) > 0 ||
+			!strings.Contains(err.Error(), "not written by this user") || !strings.Contains(err.Error(), "--file") {
+			t.Errorf("%s: %v; trials %v", name, err, b.numbers())
+		}
+	}
+	if err := errors.Join(os.WriteFile(file, mine, 0o644), record.Seal(dir)); err != nil {
+		t.Fatal(err)
+	}
+	b := newBench(simulated.Target{})
+	o := b.options("")
+	o.Key, o.Spec = other, completed(t, smallStudy(nil))
+	s, err := Resume(t.Context(), dir, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	finished(t, dir, s, 6)
+	if !s.Own(other) {
+		t.Error("the user who gave the specification does not own the record now")
 	}
 }

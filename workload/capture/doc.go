@@ -14,6 +14,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
+	"github.com/plimsoll-bench/plimsoll/internal/permit"
 	"github.com/plimsoll-bench/plimsoll/server"
 	"github.com/plimsoll-bench/plimsoll/workload/recorded"
 )
@@ -30,6 +31,9 @@ type Database struct {
 
 // Open connects to the deployment at an address. Errors may have credentials.
 func Open(ctx context.Context, uri, database string) (*Database, error) {
+	if err := permit.Check(ctx, permit.Dial, "the deployment"); err != nil {
+		return nil, err
+	}
 	o := options.Client().ApplyURI(uri).SetAppName(recorded.AppName).SetServerSelectionTimeout(patience)
 	client, err := mongo.Connect(o)
 	if err != nil {
