@@ -31,7 +31,7 @@ func NewCheck() func(spec.Run) error {
 		if err != nil {
 			return err
 		}
-		key := fmt.Sprintf("%#v %d %d %s %s", asked.Workload, asked.Load.Operations, asked.Load.Clients, asked.Load.Replay,
+		key := fmt.Sprintf("%#v %s %d %d %s %s", asked.Workload, asked.Database, asked.Load.Operations, asked.Load.Clients, asked.Load.Replay,
 			Concern(asked.Durability).W)
 		w, known := opened[key]
 		if !known {
