@@ -117,7 +117,9 @@ func TestHostileValues(t *testing.T) {
 			t.Errorf("%s is %q, want %q", what, pair[0], pair[1])
 		}
 	}
-	var secret struct{ StringData map[string]string }
+	var secret struct {
+		StringData map[string]string `yaml:"stringData"`
+	}
 	if err := yaml.Unmarshal([]byte(documents[1]), &secret); err != nil || secret.StringData["token"] != "token"+hostile ||
 		secret.StringData["creds"] != "creds"+hostile || len(secret.StringData) != 2 {
 		t.Errorf("%+v, %v", secret, err)
