@@ -103,7 +103,7 @@ func (f *ciFlags) ci(ctx context.Context, env *environment, args []string) error
 	id := strings.Replace(env.now().UTC().Format("20060102T150405.000Z"), ".", "", 1)
 	dir := filepath.Join(f.dir, f.line.Record(id))
 	if f.record != "" {
-		if err := os.CopyFS(dir, os.DirFS(f.record)); err != nil {
+		if err := remote.Copy(f.record, dir); err != nil {
 			return withExit(exitUsage, fmt.Errorf("cannot read the record: %w", err))
 		}
 	} else if err := f.run(ctx, env, args[0], dir); err != nil {

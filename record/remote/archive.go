@@ -8,7 +8,10 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/klauspost/compress/gzip"
 
@@ -26,35 +29,89 @@ const (
 	anyRatio    = 16 << 20 // unpacked bytes at which the ratio does not matter
 )
 
-// pack writes the regular files below a directory.
-func pack(w io.Writer, dir string) error {
-	z := gzip.NewWriter(w)
-	t := tar.NewWriter(z)
-	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || !d.Type().IsRegular() {
+// sumsFile has the checksums of a record and names its files.
+const sumsFile = "SHA256SUMS"
+
+// files returns the files of a record: those that its SHA256SUMS lists, and those of the records in it. Other files, such
+// as those of a coordinator, may have secrets.
+func files(root *os.Root) (names []string, err error) {
+	err = fs.WalkDir(root.FS(), ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || path.Base(name) != sumsFile || !d.Type().IsRegular() {
 			return err
 		}
-		name, err := filepath.Rel(dir, path)
-		if err != nil {
+		names = append(names, name)
+		text, err := root.ReadFile(filepath.FromSlash(name))
+		for line := range strings.Lines(string(text)) {
+			if _, of, ok := strings.Cut(strings.TrimSpace(line), "  "); ok && path.Base(of) != sumsFile && fs.ValidPath(of) {
+				names = append(names, path.Join(path.Dir(name), of))
+			}
+		}
+		return err
+	})
+	if err == nil && !slices.Contains(names, sumsFile) {
+		err = errors.New("the record is not complete: it has no " + sumsFile)
+	}
+	slices.Sort(names)
+	return slices.Compact(names), err
+}
+
+// each calls do for the files of a record.
+func each(dir string, do func(name string, info fs.FileInfo, r io.Reader) error) error {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	names, err := files(root)
+	if err != nil {
+		return err
+	}
+	one := func(name string) error {
+		info, err := root.Lstat(filepath.FromSlash(name))
+		if err != nil || !info.Mode().IsRegular() {
 			return err
 		}
-		f, err := os.Open(path)
+		f, err := root.Open(filepath.FromSlash(name))
 		if err != nil {
 			return err
 		}
 		defer f.Close()
-		info, err := f.Stat()
-		if err != nil {
+		return do(name, info, io.LimitReader(f, info.Size()))
+	}
+	for _, name := range names {
+		if err := one(name); err != nil {
 			return err
 		}
-		h := &tar.Header{Name: filepath.ToSlash(name), Size: info.Size(), Mode: 0o644, ModTime: info.ModTime()}
+	}
+	return nil
+}
+
+// pack writes the files of a record.
+func pack(w io.Writer, dir string) error {
+	z := gzip.NewWriter(w)
+	t := tar.NewWriter(z)
+	err := each(dir, func(name string, info fs.FileInfo, r io.Reader) error {
+		h := &tar.Header{Name: name, Size: info.Size(), Mode: 0o644, ModTime: info.ModTime()}
 		if err := t.WriteHeader(h); err != nil {
 			return err
 		}
-		_, err = io.Copy(t, f)
+		_, err := io.Copy(t, r)
 		return err
 	})
 	return errors.Join(err, t.Close(), z.Close())
+}
+
+// Copy copies the files of a record into a directory that it makes.
+func Copy(from, to string) error {
+	if err := os.MkdirAll(to, 0o755); err != nil {
+		return err
+	}
+	root, err := os.OpenRoot(to)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	return each(from, func(name string, _ fs.FileInfo, r io.Reader) error { return unpackFile(root, name, r) })
 }
 
 // unpack writes the files of an archive below a directory that it makes. left are the bytes that it may unpack, and are
@@ -69,7 +126,7 @@ func unpack(archive io.ReadSeeker, dir string, left *int64) error {
 		return fmt.Errorf("it has %s, and the limit is %s", figure.Bytes(packed), figure.Bytes(maxPacked))
 	}
 	most := min(*left, max(anyRatio, packed*maxRatio))
-	size, err := each(archive, most, func(string, io.Reader) error { return nil })
+	size, err := walk(archive, most, func(string, io.Reader) error { return nil })
 	*left -= size
 	if err != nil {
 		return err
@@ -82,13 +139,13 @@ func unpack(archive io.ReadSeeker, dir string, left *int64) error {
 		return err
 	}
 	defer root.Close()
-	_, err = each(archive, most, func(name string, r io.Reader) error { return unpackFile(root, name, r) })
+	_, err = walk(archive, most, func(name string, r io.Reader) error { return unpackFile(root, name, r) })
 	return err
 }
 
-// each calls do for the regular files of an archive, and returns how many bytes the archive unpacks to, headers
+// walk calls do for the regular files of an archive, and returns how many bytes the archive unpacks to, headers
 // included. It refuses an archive of more than most bytes, or whose files have more.
-func each(archive io.ReadSeeker, most int64, do func(name string, r io.Reader) error) (size int64, err error) {
+func walk(archive io.ReadSeeker, most int64, do func(name string, r io.Reader) error) (size int64, err error) {
 	if _, err := archive.Seek(0, io.SeekStart); err != nil {
 		return 0, err
 	}

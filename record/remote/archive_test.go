@@ -89,6 +89,7 @@ func TestDamagedArchivesAreSkipped(t *testing.T) {
 	s := directory(store)
 	from := t.TempDir()
 	write(t, from, "run.json", "{}")
+	sealed(t, from, "run.json")
 	for _, id := range []string{"1", "2", "4"} {
 		if err := Push(t.Context(), s, Branch("main"), id, from); err != nil {
 			t.Fatal(err)
@@ -120,6 +121,42 @@ func TestDamagedArchivesAreSkipped(t *testing.T) {
 	for i, want := range []bool{true, false} {
 		if err := unpack(bytes.NewReader(data), filepath.Join(t.TempDir(), fmt.Sprint(i)), &left); (err == nil) != want {
 			t.Errorf("archive %d with %d bytes left: %v", i, left, err)
+		}
+	}
+}
+
+// Only the files of a record are stored and copied, not those that a coordinator or a person left beside them.
+func TestOtherFilesAreLeft(t *testing.T) {
+	from := t.TempDir()
+	for _, name := range []string{"run.json", "trials/1/run.json", "trials/1/logs/a.log", "trials/2/run.json", "coordinator/coordinator.json",
+		"notes.txt", "trials/1/.env"} {
+		write(t, from, name, "{}")
+	}
+	if err := os.Symlink("/etc/hostname", filepath.Join(from, "link.json")); err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	if err := pack(&b, from); err == nil || !strings.Contains(err.Error(), "not complete") {
+		t.Errorf("a record without checksums: %v", err)
+	}
+	sealed(t, from, "run.json", "link.json", "../outside")
+	sealed(t, filepath.Join(from, "trials/1"), "run.json", "logs/a.log")
+	want := []string{"SHA256SUMS", "run.json", "trials/1/SHA256SUMS", "trials/1/logs/a.log", "trials/1/run.json"}
+	to, unpacked, left := filepath.Join(t.TempDir(), "copy"), filepath.Join(t.TempDir(), "unpacked"), int64(maxUnpacked)
+	b.Reset()
+	if err := errors.Join(Copy(from, to), pack(&b, from), unpack(bytes.NewReader(b.Bytes()), unpacked, &left)); err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range []string{to, unpacked} {
+		var got []string
+		err := fs.WalkDir(os.DirFS(dir), ".", func(name string, d fs.DirEntry, err error) error {
+			if err == nil && !d.IsDir() {
+				got = append(got, name)
+			}
+			return err
+		})
+		if diff := cmp.Diff(want, got); diff != "" || err != nil {
+			t.Errorf("%v %s", err, diff)
 		}
 	}
 }
