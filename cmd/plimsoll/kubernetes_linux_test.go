@@ -69,8 +69,12 @@ func TestKubernetes(t *testing.T) {
 // mongodImage is an image of mongod: a real one where a test has it, else the stand-in.
 func mongodImage(t *testing.T) (archive string) {
 	root := t.TempDir()
-	add := map[string]string{"bin/sh": "/bin/sh"}
-	addLibraries(t, add, "/bin/sh")
+	shell, err := filepath.EvalSymlinks("/bin/sh")
+	if err != nil {
+		t.Fatal(err)
+	}
+	add := map[string]string{"bin/sh": shell}
+	addLibraries(t, add, shell)
 	if real := os.Getenv(enginetest.RealMongoVar); real != "" {
 		program := filepath.Join(real, "mongod")
 		add["usr/bin/mongod"] = program
