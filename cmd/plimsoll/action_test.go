@@ -135,8 +135,8 @@ func (r *runner) read(t *testing.T, name string) string {
 	return string(text)
 }
 
-// The steps of the action that run the code of a change have no token, and actions are pinned by their commits, here and
-// in the documentation.
+// The steps of the action that run the code of a change have no token. Actions are pinned by their commits, here and in
+// the documentation.
 func TestActionGivesNoToken(t *testing.T) {
 	t.Parallel()
 	r := newRunner(t)

@@ -26,9 +26,6 @@ func TestOutputIsBounded(t *testing.T) {
 			}
 		}
 	}
-	if o := new(output); testing.AllocsPerRun(100, func() { _, _ = o.Write(make([]byte, 4096)) }) > 2 || len(o.text) > mostOutput {
-		t.Errorf("%d bytes are kept", len(o.text))
-	}
 	var s session // of which [session.failure] shows the last line
 	fmt.Fprint(&s.output, strings.Repeat("noise\n", 1<<20), "Permission denied\n")
 	if got := last(strings.TrimSpace(s.output.String())); got != "Permission denied" {

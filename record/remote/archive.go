@@ -32,8 +32,8 @@ const (
 // sumsFile has the checksums of a record and names its files.
 const sumsFile = "SHA256SUMS"
 
-// files returns the files of a record: those that its SHA256SUMS lists, and those of the records in it. Other files, such
-// as those of a coordinator, may have secrets.
+// files returns the files of a record: those that its SHA256SUMS lists, and those of the records in it. Other files may
+// have secrets, such as those of a coordinator.
 func files(root *os.Root) (names []string, err error) {
 	err = fs.WalkDir(root.FS(), ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil || path.Base(name) != sumsFile || !d.Type().IsRegular() {
@@ -151,7 +151,7 @@ func walk(archive io.ReadSeeker, most int64, do func(name string, r io.Reader) e
 	}
 	z, err := gzip.NewReader(bufio.NewReader(archive))
 	if err != nil {
-		return 0, fmt.Errorf("it is no archive: %w", err)
+		return 0, fmt.Errorf("it is not an archive: %w", err)
 	}
 	limited := &io.LimitedReader{R: z, N: most + 1}
 	tooLarge := fmt.Errorf("it unpacks to more than %s. Archives of one check may have %s together, and each %d times its "+
@@ -175,7 +175,7 @@ func walk(archive io.ReadSeeker, most int64, do func(name string, r io.Reader) e
 		case h.Typeflag != tar.TypeReg:
 			continue
 		case !fs.ValidPath(h.Name):
-			return size, fmt.Errorf("it has the file %.80q, which is no name in a record", h.Name)
+			return size, fmt.Errorf("the name %.80q leads out of a record", h.Name)
 		}
 		if files += h.Size; files > most { // a file with holes has more bytes than the archive
 			return size, tooLarge

@@ -80,9 +80,9 @@ func unescape(text string) (string, error) {
 	return string(name), nil
 }
 
-// CI says which line the code of a job of a CI system belongs to, and the branch with whose records it is compared, from
-// the variables of GitHub and GitLab. Both are empty outside of them. A job that runs the code of a change request never
-// has the line of a branch. An error says that the variables do not tell whose code runs.
+// CI returns the line of the code that a job of a CI system runs, and the branch with whose records it is compared, from
+// the variables of GitHub and GitLab. Both are empty outside of a job. The code of a change request never has the line
+// of a branch. The error is that the variables do not show whose code runs.
 func CI(getenv func(string) string) (own Line, base string, err error) {
 	if iid := getenv("CI_MERGE_REQUEST_IID"); iid != "" {
 		own, err = numbered(iid)
@@ -111,7 +111,7 @@ func CI(getenv func(string) string) (own Line, base string, err error) {
 	case onTag:
 		return Tag(tag), "", nil
 	}
-	return Line{}, "", fmt.Errorf("the ref %s is no branch, tag or pull request", ref)
+	return Line{}, "", fmt.Errorf("the ref %s is not a branch, a tag or a pull request", ref)
 }
 
 // owners are the events of GitHub whose ref is that of the code that runs. Others, such as pull_request_target and

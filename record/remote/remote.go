@@ -1,6 +1,6 @@
 // Package remote keeps records of branches in a directory, in S3-compatible storage or in an OCI registry, so that runs
-// of a CI system find those before them. Change requests have names of their own, and are never compared with. A record is packed as one archive. The libraries know protocols and
-// credentials; this package knows names only.
+// of a CI system find those before them. Nothing is compared with records of change requests. A
+// record is packed as one archive. The libraries know protocols and credentials; this package knows names only.
 package remote
 
 import (

@@ -58,7 +58,8 @@ type Shape struct {
 
 // NewModel returns an empty model.
 func NewModel(o Options) *Model {
-	return &Model{Options: o, Cut: map[string]int64{}, moved: map[string]map[string]bool{}, shapes: map[string]*Shape{}, Fastest: -1}
+	return &Model{Options: o, Cut: map[string]int64{}, moved: map[string]map[string]bool{}, shapes: map[string]*Shape{},
+		Fastest: -1}
 }
 
 // clockJump is the step back from which a log shows a changed clock rather than an operation that took long.
