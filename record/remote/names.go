@@ -80,9 +80,9 @@ func unescape(text string) (string, error) {
 	return string(name), nil
 }
 
-// CI returns the line of the code that a job of a CI system runs, and the branch with whose records it is compared, from
-// the variables of GitHub and GitLab. Both are empty outside of a job. The code of a change request never has the line
-// of a branch. The error is that the variables do not show whose code runs.
+// CI returns the line of the code that a job of a CI system runs, and the branch with whose records it is compared. It
+// reads the variables of GitHub and GitLab. Both are empty outside of a job. The code of a change request never has the
+// line of a branch. The error is that the variables do not show whose code runs.
 func CI(getenv func(string) string) (own Line, base string, err error) {
 	if iid := getenv("CI_MERGE_REQUEST_IID"); iid != "" {
 		own, err = numbered(iid)
