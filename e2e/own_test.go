@@ -234,3 +234,47 @@ func testDrillOwn(t *testing.T, lab, text string, args ...string) {
 	}
 	testAllAgree(t, r, "rs0-1", "rs0-2", "rs0-3")
 }
+
+// TestWorkloadStaysInItsDatabase merges into a collection of the database of the run, and into another database only if
+// that is allowed.
+func TestWorkloadStaysInItsDatabase(t *testing.T) {
+	forEachServer(t, func(t *testing.T, s *server) {
+		if s.engine != engine.Mongod {
+			t.Log("the engine has no $merge")
+			return
+		}
+		mine, other := newDatabase("mine"), newDatabase("other")
+		merge := func(into string, flags ...string) ended {
+			file := filepath.Join(t.TempDir(), "sums.yaml")
+			text := "name: sums\ncollections: [{name: sales, count: 20, document: {n: {$int: 5}}}]\noperations:\n" +
+				"  - {name: sum, weight: 1, aggregate: sales, pipeline: [{$group: {_id: $n}}, {$merge: {into: " + into + "}}]}\n"
+			if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			return plimsoll(t, append([]string{"run", s.uri, "--database", mine, "--workload", file, "--operations", "3",
+				"--threads", "1", "--out", filepath.Join(t.TempDir(), "record")}, flags...)...)
+		}
+		has := func(database, collection string) bool {
+			names, err := s.client.Database(database).ListCollectionNames(deadline(t), bson.D{{Key: "name", Value: collection}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return len(names) > 0
+		}
+		if e := merge("{db: "+other+", coll: sums}").must(t, 2); !strings.Contains(e.stderr, "--allow-other-databases "+other) {
+			t.Errorf("%s", e.stderr)
+		}
+		if has(other, "sums") || has(mine, "sales") {
+			t.Error("the refused run wrote")
+		}
+		merge("{db: "+mine+", coll: sums}").must(t, 0)
+		merge(other+".dotted").must(t, 0) // the whole text is the name of a collection
+		if !has(mine, "sums") || !has(mine, other+".dotted") || has(other, "dotted") {
+			t.Error("the collections are not in the database of the run")
+		}
+		merge("{db: "+other+", coll: sums}", "--allow-other-databases", other).must(t, 0)
+		if !has(other, "sums") {
+			t.Error("the database that is allowed has no result")
+		}
+	})
+}

@@ -31,8 +31,8 @@ func NewCheck() func(spec.Run) error {
 		if err != nil {
 			return err
 		}
-		key := fmt.Sprintf("%#v %d %d %s %s", asked.Workload, asked.Load.Operations, asked.Load.Clients, asked.Load.Replay,
-			asked.Durability.At(asked.Target).W)
+		key := fmt.Sprintf("%#v %s %d %d %s %s", asked.Workload, asked.Database, asked.Load.Operations, asked.Load.Clients,
+			asked.Load.Replay, asked.Durability.At(asked.Target).W)
 		w, known := opened[key]
 		if !known {
 			w.classes, w.err = checked(asked)

@@ -41,9 +41,16 @@ func openWorkload(asked spec.Run, opts Options, now time.Time) (workload.Workloa
 		Open:       safeopen.OpenInput,
 	}
 	if asked.Load.Replay != "" {
-		return openReplay(asked.Load.Replay, asking)
+		w, err := openReplay(asked.Load.Replay, asking)
+		if err != nil {
+			return nil, err
+		}
+		return w, checkDatabases(w, asked)
 	}
 	w, err := own.Open(asking)
+	if err == nil {
+		err = checkDatabases(w, asked)
+	}
 	switch {
 	case err != nil:
 		return nil, err

@@ -73,7 +73,7 @@ func (s *Lab) checkPods() error {
 	wrong(e.Name != LabMongod, "engine.name: a lab in Kubernetes runs mongod, not %s. Deploy another engine yourself, and "+
 		"break it with the target k8s:NAMESPACE/NAME", e.Name)
 	wrong(e.Version != "", "engine.version: it is that of kubernetes.image. Remove it")
-	wrong(e.Authentication || e.TLS, "engine: a lab in Kubernetes has no authentication and no tls. Remove them")
+	wrong(e.Authentication || e.TLS, "engine: a lab in Kubernetes always has authentication, and no tls. Remove them")
 	wrong(len(e.Roles()) > 1 || s.Topology.Arbiter || s.Topology.Kind == LabSharded,
 		"topology: a lab in Kubernetes is a standalone or a replica set without arbiters")
 	if k.Requests != nil {

@@ -50,6 +50,9 @@ type Workload struct {
 	Records Count `json:"records,omitempty" yaml:"records,omitempty"`
 	// Params are further parameters of the workload.
 	Params map[string]string `json:"params,omitempty" yaml:"params,omitempty"`
+	// AllowOtherDatabases are the databases, besides that of the run, that pipelines of a workload file or recording may
+	// name, for example in $merge. None if it is absent.
+	AllowOtherDatabases []string `json:"allow_other_databases,omitempty" yaml:"allow_other_databases,omitempty"`
 }
 
 // Load says how the load is made.

@@ -298,6 +298,19 @@ type Remover interface {
 	Removes(collection string) bool
 }
 
+// Naming is implemented by workloads whose pipelines may name databases.
+type Naming interface {
+	// Databases returns the databases that pipelines name. A name may be that of the target.
+	Databases() []Named
+}
+
+// Named is a database that a pipeline names.
+type Named struct {
+	Class    string // name of the operation
+	Stage    string // such as $merge
+	Database string
+}
+
 // Thinker is implemented by workloads whose virtual users pause before operations.
 type Thinker interface {
 	// Thinks returns the names of the operations with a pause.

@@ -22,8 +22,8 @@ type compositeAction struct {
 	Runs    struct {
 		Using string
 		Steps []struct {
-			Uses, ID, Shell, Run string
-			Env                  map[string]string
+			Uses, ID, If, Shell, Run string
+			Env                      map[string]string
 		}
 	}
 }
@@ -61,7 +61,7 @@ func newRunner(t *testing.T) *runner {
 		t.Fatal(err)
 	}
 	r := &runner{top: top, work: t.TempDir()}
-	if err := yaml.Unmarshal(text, &r.compositeAction); err != nil || r.Runs.Using != "composite" || len(r.Runs.Steps) != 2 {
+	if err := yaml.Unmarshal(text, &r.compositeAction); err != nil || r.Runs.Using != "composite" || len(r.Runs.Steps) != 3 {
 		t.Fatalf("%+v, %v", r.compositeAction, err)
 	}
 	self, err := os.Executable()
@@ -98,21 +98,31 @@ func (r *runner) perform(t *testing.T, with map[string]string) (int, string) {
 	for name, value := range with {
 		values["inputs."+name] = value
 	}
-	step := r.Runs.Steps[1]
-	cmd := exec.Command(step.Shell, "-e", "-o", "pipefail", "-c", step.Run)
-	cmd.Dir = r.work
-	cmd.Env = append(os.Environ(), "PATH="+filepath.Join(r.work, "tools")+":"+os.Getenv("PATH"), "RUNNER_TEMP="+r.temp,
-		"GITHUB_ACTION_PATH="+r.top, "GITHUB_OUTPUT="+filepath.Join(r.work, "output"),
-		"GITHUB_STEP_SUMMARY="+filepath.Join(r.work, "summary"), "GITHUB_REPOSITORY=me/it", "GITHUB_ACTIONS=true",
-		"GITHUB_EVENT_NAME=pull_request", "GITHUB_HEAD_REF=fix", "GITHUB_BASE_REF=main", "GITHUB_REF_NAME=7/merge")
-	for name, value := range step.Env {
-		cmd.Env = append(cmd.Env, name+"="+valueOf(t, value, values))
+	code, text := 0, ""
+	for _, step := range r.Runs.Steps[1:] {
+		if step.If != "" && !strings.HasPrefix(step.If, "always() && inputs.comment == 'true' && ") {
+			t.Fatalf("the condition %s is unknown", step.If)
+		}
+		if step.If != "" && values["inputs.comment"] != "true" {
+			continue
+		}
+		cmd := exec.Command(step.Shell, "-e", "-o", "pipefail", "-c", step.Run)
+		cmd.Dir = r.work
+		cmd.Env = append(os.Environ(), "PATH="+filepath.Join(r.work, "tools")+":"+os.Getenv("PATH"), "RUNNER_TEMP="+r.temp,
+			"GITHUB_ACTION_PATH="+r.top, "GITHUB_OUTPUT="+filepath.Join(r.work, "output"),
+			"GITHUB_STEP_SUMMARY="+filepath.Join(r.work, "summary"), "GITHUB_REPOSITORY=me/it", "GITHUB_ACTIONS=true",
+			"GITHUB_EVENT_NAME=pull_request", "GITHUB_HEAD_REF=main", "GITHUB_BASE_REF=main", "GITHUB_REF=refs/pull/7/merge",
+			"GITHUB_REF_NAME=7/merge")
+		for name, value := range step.Env {
+			cmd.Env = append(cmd.Env, name+"="+valueOf(t, value, values))
+		}
+		out, err := cmd.CombinedOutput()
+		if cmd.ProcessState == nil {
+			t.Fatal(err)
+		}
+		code, text = max(code, cmd.ProcessState.ExitCode()), text+string(out)
 	}
-	out, err := cmd.CombinedOutput()
-	if cmd.ProcessState == nil {
-		t.Fatal(err)
-	}
-	return cmd.ProcessState.ExitCode(), string(out)
+	return code, text
 }
 
 // read is the text of a file that the action leaves.
@@ -125,6 +135,36 @@ func (r *runner) read(t *testing.T, name string) string {
 	return string(text)
 }
 
+// The steps of the action that run the code of a change have no token. Actions are pinned by their commits, here and in
+// the documentation.
+func TestActionGivesNoToken(t *testing.T) {
+	t.Parallel()
+	r := newRunner(t)
+	commands := regexp.MustCompile(`plimsoll|ci\.sh|go build`)
+	for _, step := range r.Runs.Steps {
+		secret := false
+		for name, value := range step.Env {
+			secret = secret || strings.Contains(value, "token") || strings.Contains(name, "TOKEN")
+		}
+		if secret && commands.MatchString(step.Run) {
+			t.Errorf("a step that runs the change has a token:\n%s", step.Run)
+		}
+	}
+	pinned := regexp.MustCompile(`^[\w.-]+/[\w./-]+@[0-9a-f]{40}( #.*)?$`)
+	uses := regexp.MustCompile(`(?m)uses: *(.*)$`)
+	for _, file := range []string{"action.yml", "docs/ci.md"} {
+		text, err := os.ReadFile(filepath.Join(r.top, file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, u := range uses.FindAllStringSubmatch(string(text), -1) {
+			if !pinned.MatchString(u[1]) && !strings.HasPrefix(u[1], "plimsoll-bench/plimsoll@") {
+				t.Errorf("%s uses %s, which is not a commit", file, u[1])
+			}
+		}
+	}
+}
+
 // The action runs a specification, passes on the exit code of plimsoll ci, and writes the verdict to the summary and,
 // if asked to, to the pull request.
 func TestAction(t *testing.T) {
@@ -134,7 +174,7 @@ func TestAction(t *testing.T) {
 		with map[string]string
 		code int
 	}{{nil, 0}, {map[string]string{"fail-if": "inconclusive,worse", "comment": "false"}, 4}} {
-		if code, out := r.perform(t, c.with); code != c.code || !strings.Contains(out, "fix against main: inconclusive") {
+		if code, out := r.perform(t, c.with); code != c.code || !strings.Contains(out, "pr/7 against main: inconclusive") {
 			t.Fatalf("exit code %d, want %d\n%s", code, c.code, out)
 		}
 		comment := r.read(t, "temp/plimsoll/comment.md")

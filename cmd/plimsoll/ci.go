@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 	"go.yaml.in/yaml/v4"
 
+	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/record/remote"
@@ -25,8 +26,9 @@ type ciFlags struct {
 	judgeFlags
 	store, branch, against, dir, record string
 	junit, sarif, comment               string
-	limit                               int
+	limit, change                       int
 	keep                                bool
+	line                                remote.Line
 }
 
 func newCICommand(env *environment) *cobra.Command {
@@ -39,8 +41,11 @@ func newCICommand(env *environment) *cobra.Command {
 SPEC is a file of plimsoll run or plimsoll study. With --record, the result is that record, and nothing is run.
 The new record is compared with those of --against since the last change. A metric is worse or better if it
 is outside of the interval in which one more record is expected, and the change is above --margin. It is
-equivalent if a test shows that the change is within the margin. Then the record is stored under --branch.
-The first three records have no verdict.
+equivalent if a test shows that the change is within the margin. The first three records have no verdict.
+
+Then the record is stored under --branch, or under the number of the change request, with whose records nothing is
+compared. Without --branch and --change, the variables of GitHub and GitLab say which. In a pull request or merge
+request, the record is always that of the request.
 
 The store is a directory, s3://BUCKET/PREFIX?endpoint=HOST (credentials: AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY,
 ~/.aws, or the role of the machine) or oci://REGISTRY/REPOSITORY (credentials of docker login).
@@ -58,6 +63,7 @@ of run and study if these fail.`,
 	flags := cmd.Flags()
 	flags.StringVar(&f.store, "store", "", "`address` of the records of branches")
 	flags.StringVar(&f.branch, "branch", "", "`name` of the branch of the new record (default: from the CI system, or main)")
+	flags.IntVar(&f.change, "change", 0, "`number` of the pull request or merge request of the new record (default: from the CI system)")
 	flags.StringVar(&f.against, "against", "", "`branch` whose records are compared (default: the base of the change, or --branch)")
 	flags.StringVar(&f.record, "record", "", "existing `record` instead of a specification")
 	flags.StringVar(&f.dir, "dir", "plimsoll-data/ci", "`directory` for the new record and a copy of the records of the store")
@@ -83,24 +89,27 @@ func (f *ciFlags) ci(ctx context.Context, env *environment, args []string) error
 	case f.limit < 1:
 		return usageError("--limit must be at least 1")
 	}
-	f.branches(env)
+	if err := f.lines(env); err != nil {
+		return err
+	}
 	store, err := remote.Open(f.store)
 	if err != nil {
 		return withExit(exitUsage, err)
 	}
-	if _, err := remote.Pull(ctx, store, f.against, f.dir, f.limit); err != nil {
+	before, err := remote.Pull(ctx, store, f.against, f.dir, f.limit)
+	if err != nil {
 		return err
 	}
 	id := strings.Replace(env.now().UTC().Format("20060102T150405.000Z"), ".", "", 1)
-	dir := filepath.Join(f.dir, remote.Branch(f.branch)+"."+id)
+	dir := filepath.Join(f.dir, f.line.Record(id))
 	if f.record != "" {
-		if err := os.CopyFS(dir, os.DirFS(f.record)); err != nil {
+		if err := remote.Copy(f.record, dir); err != nil {
 			return withExit(exitUsage, fmt.Errorf("cannot read the record: %w", err))
 		}
 	} else if err := f.run(ctx, env, args[0], dir); err != nil {
 		return err
 	}
-	g, err := f.judge(dir, margin)
+	g, err := f.judge(dir, before, margin)
 	if err != nil {
 		return err
 	}
@@ -108,18 +117,42 @@ func (f *ciFlags) ci(ctx context.Context, env *environment, args []string) error
 		g.Source = args[0]
 	}
 	if !f.keep {
-		if err := remote.Push(ctx, store, f.branch, id, dir); err != nil {
+		if err := remote.Push(ctx, store, f.line, id, dir); err != nil {
 			return err
 		}
 	}
 	return f.finish(env, g)
 }
 
-// branches takes the names of branches from the variables of GitHub and GitLab.
-func (f *ciFlags) branches(env *environment) {
-	f.branch = cmp.Or(f.branch, env.getenv("GITHUB_HEAD_REF"), env.getenv("GITHUB_REF_NAME"),
-		env.getenv("CI_MERGE_REQUEST_SOURCE_BRANCH_NAME"), env.getenv("CI_COMMIT_REF_NAME"), "main")
-	f.against = cmp.Or(f.against, env.getenv("GITHUB_BASE_REF"), env.getenv("CI_MERGE_REQUEST_TARGET_BRANCH_NAME"), f.branch)
+// lines finds out whose the new record is, and the branch that it is compared with. In a change request the CI system
+// decides, because the person who opened it chose the name of its branch.
+func (f *ciFlags) lines(env *environment) error {
+	own, base, err := remote.CI(env.getenv)
+	request := own.IsChange()
+	switch {
+	case f.branch != "" && f.change != 0:
+		return usageError("--branch and --change exclude each other")
+	case f.change < 0:
+		return usageError("--change is %d: it must be the number of a change request", f.change)
+	case request && f.branch != "":
+		return usageError("this is the change request %s, so its record cannot be stored as one of the branch %s. Omit --branch", own,
+			f.branch)
+	case request && f.change != 0 && remote.Change(f.change) != own:
+		return usageError("this is the change request %s and not %d. Omit --change", own, f.change)
+	case f.change != 0:
+		own = remote.Change(f.change)
+	case f.branch != "":
+		own, base = remote.Branch(f.branch), f.branch
+	case err != nil:
+		return withHint(exitUsage, err, "say whose code runs, with --change NUMBER or --branch NAME")
+	case own == remote.Line{}:
+		own, base = remote.Branch("main"), "main"
+	}
+	f.line, f.against = own, cmp.Or(f.against, base)
+	if f.against == "" {
+		return usageError("%s has no branch to compare with. Name it with --against", own)
+	}
+	return nil
 }
 
 // run runs a specification as its own command does. A missed objective is no reason to stop: its record counts.
@@ -144,16 +177,15 @@ func (f *ciFlags) run(ctx context.Context, env *environment, file, dir string) e
 	return nil
 }
 
-// judge compares the new record with those of the branch.
-func (f *ciFlags) judge(dir string, margin float64) (*record.Gate, error) {
+// judge compares the new record with those before it.
+func (f *ciFlags) judge(dir string, before remote.Pulled, margin float64) (*record.Gate, error) {
 	sources, _, err := judge.OpenAll(f.dir)
 	if err != nil {
 		return nil, err
 	}
 	name := filepath.Base(dir)
-	prefix := remote.Branch(f.against) + "."
 	sources = slices.DeleteFunc(sources, func(s judge.Source) bool {
-		return s.Name != name && !strings.HasPrefix(s.Name, prefix)
+		return s.Name != name && !slices.Contains(before.Names, s.Name)
 	})
 	h, err := judge.History(judge.HistorySides(sources, f.metrics),
 		judge.HistoryOptions{Metrics: f.metrics, Margin: margin, Tool: tool()})
@@ -161,7 +193,13 @@ func (f *ciFlags) judge(dir string, margin float64) (*record.Gate, error) {
 		return nil, withExit(exitUsage, err)
 	}
 	g := judge.Gate(h, name, margin)
-	g.Branch, g.Against = f.branch, f.against
+	g.Branch, g.Against = f.line.String(), f.against
+	if n := len(before.Skipped); n > 0 {
+		first := before.Skipped[0]
+		g.Validity = append(g.Validity, measure.Finding{ID: "archive-skipped", Severity: measure.Warning, Text: fmt.Sprintf(
+			"%s of %s cannot be read, so the new record is not compared with %s, for example %s: %v. Remove them from the store.",
+			figure.Plural(n, "record"), f.against, map[bool]string{true: "it", false: "them"}[n == 1], first.Name, first.Err)})
+	}
 	return g, nil
 }
 

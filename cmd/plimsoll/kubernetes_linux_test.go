@@ -16,6 +16,9 @@ import (
 	"testing"
 	"time"
 
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
 	core "k8s.io/api/core/v1"
 	storage "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -66,21 +69,16 @@ func TestKubernetes(t *testing.T) {
 // mongodImage is an image of mongod: a real one where a test has it, else the stand-in.
 func mongodImage(t *testing.T) (archive string) {
 	root := t.TempDir()
-	add := map[string]string{}
+	shell, err := filepath.EvalSymlinks("/bin/sh")
+	if err != nil {
+		t.Fatal(err)
+	}
+	add := map[string]string{"bin/sh": shell}
+	addLibraries(t, add, shell)
 	if real := os.Getenv(enginetest.RealMongoVar); real != "" {
 		program := filepath.Join(real, "mongod")
 		add["usr/bin/mongod"] = program
-		out, err := exec.Command("ldd", program).Output()
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, library := range regexp.MustCompile(`/\S+`).FindAllString(string(out), -1) {
-			file, err := filepath.EvalSymlinks(library)
-			if err != nil {
-				t.Fatal(err)
-			}
-			add[strings.TrimPrefix(library, "/")] = file
-		}
+		addLibraries(t, add, program)
 		return kubetest.Image(t, "mongod:test", root, add)
 	}
 	program := enginetest.StandinMongo(t, "8.0.12")
@@ -96,6 +94,22 @@ func mongodImage(t *testing.T) (archive string) {
 		}
 	}
 	return kubetest.Image(t, "mongod:test", root, add)
+}
+
+// addLibraries adds the libraries of a program to an image.
+func addLibraries(t *testing.T, add map[string]string, program string) {
+	t.Helper()
+	out, err := exec.Command("ldd", program).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, library := range regexp.MustCompile(`/\S+`).FindAllString(string(out), -1) {
+		file, err := filepath.EvalSymlinks(library)
+		if err != nil {
+			t.Fatal(err)
+		}
+		add[strings.TrimPrefix(library, "/")] = file
+	}
 }
 
 // makeClasses makes the StorageClasses fast and slow. Each has volumes that are directories of this machine, which both
@@ -283,6 +297,7 @@ func (k *inCluster) replicaSet(t *testing.T) {
 	if err := json.Unmarshal([]byte(text[strings.Index(text, "{"):]), &l); err != nil || code != 0 {
 		t.Fatalf("lab up ended with %d, %v:\n%s", code, err, text)
 	}
+	k.isClosed(t, l)
 	roles, nodes := map[string]bool{}, map[string]bool{}
 	for _, m := range l.Members {
 		roles[m.Role], nodes[m.Host] = true, true
@@ -300,6 +315,52 @@ func (k *inCluster) replicaSet(t *testing.T) {
 		t.Errorf("lab down ended with %d:\n%s", code, text)
 	}
 	k.nothingIsLeft(t, "plimsoll-lab")
+}
+
+// isClosed checks that the members of a lab need its password, and that no file of this user has it.
+func (k *inCluster) isClosed(t *testing.T, l record.Lab) {
+	t.Helper()
+	secret, err := k.Client.CoreV1().Secrets("default").Get(t.Context(), l.Name, meta.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := json.Marshal(l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	texts := map[string]string{"the output": string(text)}
+	err = filepath.WalkDir(k.home, func(path string, d os.DirEntry, err error) error {
+		if err == nil && d.Type().IsRegular() {
+			text, err = os.ReadFile(path)
+			texts[path] = string(text)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for where, text := range texts {
+		for _, name := range []string{"password", "keyfile"} {
+			if strings.Contains(text, strings.TrimSpace(string(secret.Data[name]))) {
+				t.Errorf("%s has the %s of the lab", where, name)
+			}
+		}
+	}
+	p, err := k.Client.CoreV1().Pods("default").Get(t.Context(), l.Name+"-0", meta.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := mongo.Connect(options.Client().ApplyURI("mongodb://" + p.Status.PodIP + ":27017/?directConnection=true"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = c.Disconnect(context.WithoutCancel(t.Context())) }()
+	err = c.Database("test").RunCommand(t.Context(), bson.D{{Key: "insert", Value: "c"},
+		{Key: "documents", Value: bson.A{bson.D{{Key: "a", Value: 1}}}}}).Err()
+	const unauthorized = 13
+	if of := (mongo.CommandError{}); !errors.As(err, &of) || of.Code != unauthorized {
+		t.Errorf("a client without a password: %v", err)
+	}
 }
 
 // killedLabs kills `lab up` and a study while the pod of their labs cannot start, which both say, and removes what they

@@ -61,6 +61,10 @@ func TestScripts(t *testing.T) {
 	})
 }
 
+// ofJobs are the variables of CI systems by which plimsoll ci knows whose code runs.
+var ofJobs = []string{"GITHUB_EVENT_NAME", "GITHUB_REF", "GITHUB_BASE_REF", "GITHUB_HEAD_REF", "CI_MERGE_REQUEST_IID",
+	"CI_MERGE_REQUEST_TARGET_BRANCH_NAME", "CI_COMMIT_BRANCH", "CI_COMMIT_TAG"}
+
 // runHere runs a command in the script's directory and environment and leaves its output in the files
 // out and err.
 func runHere(ts *testscript.TestScript, args []string, meanwhile func(cmd *exec.Cmd, done <-chan struct{})) int {
@@ -73,6 +77,9 @@ func runHere(ts *testscript.TestScript, args []string, meanwhile func(cmd *exec.
 	cmd.Args[0] = args[0] // testscript's Main looks at the name it was called by
 	cmd.Dir = ts.MkAbs(".")
 	cmd.Env = append(os.Environ(), "PLIMSOLL_HOME="+ts.Getenv("PLIMSOLL_HOME"), "NO_COLOR="+ts.Getenv("NO_COLOR"))
+	for _, name := range ofJobs { // these tests may run in a job themselves
+		cmd.Env = append(cmd.Env, name+"="+ts.Getenv(name))
+	}
 	stdout, err := os.Create(ts.MkAbs("out"))
 	ts.Check(err)
 	defer stdout.Close()

@@ -105,6 +105,8 @@ func addSpecFlags(fs *pflag.FlagSet) *specFlags {
 	one("via", "rest", "send the load through a REST service that runs during this run only (workload person)", text(func(r *spec.Run) *string { return &r.Via }))
 	one("database", "name", "database of the collections (default plimsoll)", text(func(r *spec.Run) *string { return &r.Database }))
 
+	many("allow-other-databases", "name,name", "databases, besides that of the run, that pipelines of the workload may name, for example in $merge (repeatable)", addDatabases)
+
 	many("slo", "objectives", "objectives, for example 'p99<20ms,errors<0.1%'; exit code 4 if one is missed (repeatable)", addObjectives)
 	one("out", "dir", "directory of the record (default plimsoll-data/runs/TIME-WORKLOAD)", text(func(r *spec.Run) *string { return &r.Out }))
 	many("metrics", "prom:URL?query=EXPR|csv:FILE", "values of a Prometheus query or a growing CSV file (time,value) as further lines on the timeline (repeatable)", addMetrics)
@@ -214,6 +216,16 @@ func setParam(r *spec.Run, v string) error {
 		return err
 	}
 	return setProperty(r, key, value)
+}
+
+func addDatabases(r *spec.Run, v string) error {
+	for name := range strings.SplitSeq(v, ",") {
+		if name == "" {
+			return errors.New("the name of a database is empty")
+		}
+		r.Workload.AllowOtherDatabases = append(r.Workload.AllowOtherDatabases, name)
+	}
+	return nil
 }
 
 func addLabel(r *spec.Run, v string) error {

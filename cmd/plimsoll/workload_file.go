@@ -20,11 +20,12 @@ type workloadFlags struct {
 	records string
 	engine  string
 	number  int
+	allowed []string
 }
 
 // open reads and compiles the workload file.
 func (f *workloadFlags) open(path string) (*workloadfile.Plan, spec.Run, error) {
-	asked := spec.Run{Target: "null:", Workload: spec.Workload{Name: path, Seed: f.seed}}
+	asked := spec.Run{Target: "null:", Workload: spec.Workload{Name: path, Seed: f.seed, AllowOtherDatabases: f.allowed}}
 	if !asked.Workload.IsFile() {
 		return nil, asked, usageError("%s is not a workload file: its name must end in .yaml, .yml or .json", path)
 	}
@@ -68,6 +69,9 @@ func newWorkloadCheckCommand(env *environment) *cobra.Command {
 	f := &workloadFlags{}
 	cmd := f.command("check", "Check workload files, and whether an engine can do them", `Check workload files without a database. Errors name the line, the key and the nearest known word.
 
+A pipeline that names a database, for example in $merge, is refused, because a workload stays in the database of its
+run. --allow-other-databases allows databases.
+
 With --engine, check also that the engine can do every operation and has every index: embedded, documentdb (the
 open engine) or standalone (a mongod without a replica set). A mongod in a replica set can do all.`,
 		func(p *workloadfile.Plan, asked spec.Run) error {
@@ -93,6 +97,8 @@ open engine) or standalone (a mongod without a replica set). A mongod in a repli
 		}
 		return errors.Join(errs...)
 	}
+	cmd.Flags().StringSliceVar(&f.allowed, "allow-other-databases", nil,
+		"`names` of databases, besides that of the run, that pipelines may name, for example in $merge")
 	cmd.Flags().StringVar(&f.engine, "engine", "", "check what an `engine` can do: embedded, documentdb or standalone")
 	return cmd
 }

@@ -61,6 +61,11 @@ func Manifest(s Settings) ([]byte, error) {
 	if err := s.check(); err != nil {
 		return nil, err
 	}
+	return render(s.values())
+}
+
+// render renders the templates of the chart. They quote all values, whatever is in them.
+func render(values map[string]any) ([]byte, error) {
 	t, err := template.New("").Option("missingkey=error").ParseFS(deploy.Agents, path.Join(chart, "*.yaml"))
 	if err != nil {
 		return nil, err
@@ -68,7 +73,7 @@ func Manifest(s Settings) ([]byte, error) {
 	var out bytes.Buffer
 	for _, name := range []string{"job.yaml", "secret.yaml", "networkpolicy.yaml"} {
 		out.WriteString("---\n")
-		if err := t.ExecuteTemplate(&out, name, s.values()); err != nil {
+		if err := t.ExecuteTemplate(&out, name, values); err != nil {
 			return nil, err
 		}
 	}

@@ -73,6 +73,62 @@ func TestManifestRefuses(t *testing.T) {
 	}
 }
 
+// Values with quotes, line ends and keys of YAML stay values. Helm checks the number of agents by the schema.
+func TestHostileValues(t *testing.T) {
+	hostile := "x\"\n            - --evil\n          securityContext: {privileged: true} # \\ '{{ .Values.token }}' \t: *a &b"
+	values := settings().values()
+	for name, v := range values["Values"].(map[string]any) {
+		if _, text := v.(string); text {
+			values["Values"].(map[string]any)[name] = name + hostile
+		}
+	}
+	values["Release"] = map[string]any{"Name": "123", "Namespace": "true", "Service": "Service" + hostile}
+	text, err := render(values)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var job struct {
+		Kind     string
+		Metadata struct {
+			Name, Namespace any
+			Labels          map[string]any
+		}
+		Spec struct {
+			Template struct {
+				Spec struct{ Containers []map[string]any }
+			}
+		}
+	}
+	documents := strings.Split(string(text), "---\n")[1:]
+	if err := yaml.Unmarshal([]byte(documents[0]), &job); err != nil {
+		t.Fatalf("%v\n%s", err, documents[0])
+	}
+	c := job.Spec.Template.Spec.Containers
+	if len(c) != 1 || job.Metadata.Name != "123" || job.Metadata.Namespace != "true" ||
+		job.Metadata.Labels["app.kubernetes.io/managed-by"] != "Service"+hostile {
+		t.Fatalf("%+v", job)
+	}
+	limits := c[0]["resources"].(map[string]any)["limits"].(map[string]any)
+	args := c[0]["args"].([]any)
+	for what, pair := range map[string][2]any{"image": {c[0]["image"], "image" + hostile}, "cpu": {limits["cpu"], "cpu" + hostile},
+		"memory": {limits["memory"], "memory" + hostile}, "connect": {args[1], "--connect=connect" + hostile},
+		"number of arguments": {len(args), 4}, "privileged": {c[0]["securityContext"].(map[string]any)["privileged"], nil}} {
+		if pair[0] != pair[1] {
+			t.Errorf("%s is %q, want %q", what, pair[0], pair[1])
+		}
+	}
+	var secret struct {
+		StringData map[string]string `yaml:"stringData"`
+	}
+	if err := yaml.Unmarshal([]byte(documents[1]), &secret); err != nil || secret.StringData["token"] != "token"+hostile ||
+		secret.StringData["creds"] != "creds"+hostile || len(secret.StringData) != 2 {
+		t.Errorf("%+v, %v", secret, err)
+	}
+	if err := yaml.Unmarshal([]byte(documents[2]), &job); err != nil || job.Kind != "NetworkPolicy" {
+		t.Errorf("%v\n%s", err, documents[2])
+	}
+}
+
 // TestChart checks that Helm renders the templates as the program does: they use what both define, and no functions of
 // Helm.
 func TestChart(t *testing.T) {
@@ -105,7 +161,7 @@ func TestChart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	action, word := regexp.MustCompile(`{{-? *(.*?) *-?}}`), regexp.MustCompile(`^(if|else|end|printf|"%q")$`)
+	action, word := regexp.MustCompile(`{{-? *(.*?) *-?}}`), regexp.MustCompile(`^(if|else|end|printf|"%q"|"--connect=%s"|\|)$`)
 	used := map[string]bool{}
 	for _, f := range files {
 		text, err := fs.ReadFile(deploy.Agents, f)

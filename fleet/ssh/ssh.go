@@ -3,7 +3,6 @@
 package ssh
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -62,7 +61,7 @@ type tunnel struct {
 type session struct {
 	tunnel
 	cmd    *exec.Cmd
-	output bytes.Buffer
+	output output
 	ended  chan struct{}
 	err    error
 }

@@ -103,9 +103,7 @@ func (in *documentDBInstall) upgrade(ctx context.Context) error {
 	err := in.command(ctx, nil, "cp", "-a", "--reflink=auto", filepath.Join(in.old, "root"), root)
 	if err == nil {
 		err = in.tries(ctx, "adding Patroni and etcd", func() error {
-			// Lists of a mirror that are older than their date are accepted, as debootstrap does.
-			if err := in.apt(ctx, root, "-o", "Acquire::Check-Valid-Until=false", "-o", "Acquire::Languages=none",
-				"update"); err != nil {
+			if err := in.apt(ctx, root, "-o", minValidTime, "-o", "Acquire::Languages=none", "update"); err != nil {
 				return err
 			}
 			return in.packages(ctx, root)
@@ -228,6 +226,10 @@ func (in *documentDBInstall) packages(ctx context.Context, root string) error {
 	}
 	return in.apt(ctx, root, "clean")
 }
+
+// minValidTime is how long lists of packages are valid at least from their date on, 30 days. Debian's are valid for a
+// week, which is too short for a mirror that is copied once a week. Older lists may hide repaired packages.
+const minValidTime = "Acquire::Min-ValidTime=2592000" // seconds
 
 // apt runs apt-get in the root directory. dpkg flushes no file: finish flushes all of them.
 func (in *documentDBInstall) apt(ctx context.Context, root string, args ...string) error {

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -78,6 +79,28 @@ func addPackage(t *testing.T, root, name, program string, programs ...string) {
 	}
 	_, err = fmt.Fprintf(f, "%sFilename: %s.deb\nSize: %d\nSHA256: %x\n\n", control, name, len(data), sha256.Sum256(data))
 	if err := errors.Join(err, f.Close()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// dateLists gives the lists of the repository in a root directory an age. They are valid for a week.
+func dateLists(t *testing.T, root string, days int) {
+	t.Helper()
+	release := filepath.Join(root, "repo/dists/sid/Release")
+	packages, err := filepath.Glob(filepath.Join(root, "repo/dists/sid/main/binary-*/Packages"))
+	if err != nil || len(packages) != 1 {
+		t.Fatal(packages, err)
+	}
+	list, err := os.ReadFile(packages[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	const layout = "Mon, 02 Jan 2006 15:04:05 UTC"
+	date := time.Now().UTC().AddDate(0, 0, -days)
+	text := fmt.Sprintf("Origin: test\nSuite: sid\nCodename: sid\nComponents: main\nDate: %s\nValid-Until: %s\nSHA256:\n %x %d %s\n",
+		date.Format(layout), date.AddDate(0, 0, 7).Format(layout), sha256.Sum256(list), len(list),
+		strings.TrimPrefix(packages[0], filepath.Dir(release)+"/"))
+	if err := os.WriteFile(release, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -153,6 +176,10 @@ func TestUpgradeAddsPatroni(t *testing.T) {
 	keeps("in use", InstallOptions{}, fmt.Sprintf("in use (process %d)", running.PID))
 	running.Kill()
 	<-running.Done
+
+	dateLists(t, root, 100)
+	keeps("lists that are too old", InstallOptions{}, "expired")
+	dateLists(t, root, 20)
 
 	var said []string
 	say := func(line string) { said = append(said, line) }

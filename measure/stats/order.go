@@ -4,8 +4,6 @@ import (
 	"math"
 	"slices"
 	"sort"
-
-	"github.com/aclements/go-moremath/mathx"
 )
 
 // MedianInterval returns the median of trials and the interval between two of them that includes the true median with
@@ -67,7 +65,7 @@ func binomialBelow(k, n int, p float64) float64 {
 	case variance > exactBinomial:
 		return normalCDF(far / math.Sqrt(variance))
 	}
-	return mathx.BetaInc(1-p, float64(n-k+1), float64(k))
+	return betaInc(1-p, float64(n-k+1), float64(k))
 }
 
 // RareBound returns the upper bound, with the confidence, of the probability of a trial beyond m, after n trials none

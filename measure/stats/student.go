@@ -2,8 +2,6 @@ package stats
 
 import (
 	"math"
-
-	"github.com/aclements/go-moremath/mathx"
 )
 
 // manyDF is the number of degrees of freedom above which the normal distribution replaces Student's t. The relative
@@ -25,9 +23,9 @@ func TTail(t, df float64) float64 {
 	// With x = df/(df+t²), the probability is I_x(df/2, 1/2) = 1 − I_{1−x}(1/2, df/2). The form with the small argument
 	// keeps its precision. (Abramowitz and Stegun, 26.5.27 and 26.7.1.)
 	if r := t / math.Sqrt(df); r < 1 && t < 1 {
-		return 1 - mathx.BetaInc(r*r/(1+r*r), 0.5, df/2)
+		return 1 - betaInc(r*r/(1+r*r), 0.5, df/2)
 	} else {
-		return mathx.BetaInc(1/(1+r*r), df/2, 0.5)
+		return betaInc(1/(1+r*r), df/2, 0.5)
 	}
 }
 

@@ -142,7 +142,7 @@ func (l Labs) Up(ctx context.Context, asked spec.Lab) (made *record.Lab, err err
 	ctx, cancel := context.WithTimeoutCause(ctx, asked.Deadline.Std(),
 		fmt.Errorf("the lab is not usable after %v (deadline)", asked.Deadline))
 	defer cancel()
-	for _, o := range objects(asked, c.Namespace, id) {
+	for _, o := range objects(asked, c.Namespace, id, newAccess()) {
 		if err := c.make(ctx, o); err != nil {
 			return nil, err
 		}
@@ -197,7 +197,8 @@ func (c *cluster) make(ctx context.Context, o runtime.Object) error {
 		return err
 	}
 	u := &unstructured.Unstructured{Object: m}
-	r := map[string]schema.GroupVersionResource{"Service": services, "StatefulSet": statefulSets}[u.GetKind()]
+	r := map[string]schema.GroupVersionResource{"Service": services, "StatefulSet": statefulSets, "Secret": secrets,
+		"NetworkPolicy": networkPolicies}[u.GetKind()]
 	if _, err = c.in(r).Create(ctx, u, meta.CreateOptions{}); err != nil {
 		return c.explain(err, "create the "+u.GetKind()+" "+u.GetName())
 	}
@@ -321,7 +322,7 @@ func (c *cluster) remove(ctx context.Context, label string) error {
 	background := meta.DeletePropagationBackground
 	for {
 		left := 0
-		for _, r := range []schema.GroupVersionResource{statefulSets, services, pods, claims} {
+		for _, r := range []schema.GroupVersionResource{statefulSets, services, networkPolicies, secrets, pods, claims} {
 			l, err := c.in(r).List(ctx, meta.ListOptions{LabelSelector: label})
 			if err != nil {
 				return cmp.Or(context.Cause(ctx), c.explain(err, "list "+r.Resource))
@@ -349,7 +350,7 @@ func (c *cluster) remove(ctx context.Context, label string) error {
 }
 
 // objects are what a lab consists of. The StatefulSet makes the pods and their claims.
-func objects(asked spec.Lab, namespace, id string) []runtime.Object {
+func objects(asked spec.Lab, namespace, id string, login access) []runtime.Object {
 	labels := map[string]string{"app.kubernetes.io/name": "plimsoll-lab", "app.kubernetes.io/instance": asked.Name,
 		"app.kubernetes.io/managed-by": "plimsoll", labLabel: id}
 	head := meta.ObjectMeta{Name: asked.Name, Namespace: namespace, Labels: labels}
@@ -366,5 +367,5 @@ func objects(asked spec.Lab, namespace, id string) []runtime.Object {
 				WhenDeleted: deleted, WhenScaled: deleted},
 			VolumeClaimTemplates: []core.PersistentVolumeClaim{claim(asked, labels)},
 			Template:             core.PodTemplateSpec{ObjectMeta: meta.ObjectMeta{Labels: labels}, Spec: pod(asked, labels)}}}
-	return []runtime.Object{service, set}
+	return []runtime.Object{login.secret(head), policy(head, asked.Name), service, set}
 }

@@ -65,13 +65,19 @@ func pod(asked spec.Lab, labels map[string]string) core.PodSpec {
 			TerminationMessagePolicy: core.TerminationMessageFallbackToLogsOnError,
 			Ports:                    []core.ContainerPort{{Name: "mongodb", ContainerPort: mongoPort}},
 			Resources:                core.ResourceRequirements{Requests: requests, Limits: limits},
-			VolumeMounts:             []core.VolumeMount{{Name: dataVolume, MountPath: dataDir}},
+			VolumeMounts: []core.VolumeMount{{Name: dataVolume, MountPath: dataDir},
+				{Name: "secret", MountPath: secretDir, ReadOnly: true}, {Name: "key", MountPath: keyDir}},
 			ReadinessProbe: &core.Probe{PeriodSeconds: 1, ProbeHandler: core.ProbeHandler{
 				TCPSocket: &core.TCPSocketAction{Port: intstr.FromInt32(mongoPort)}}},
 			SecurityContext: &core.SecurityContext{AllowPrivilegeEscalation: &no,
 				Capabilities: &core.Capabilities{Drop: []core.Capability{"ALL"}}},
 		}},
 	}
+	mode := int32(0o440) // of root and the group of the pod
+	p.Volumes = []core.Volume{{Name: "secret", VolumeSource: core.VolumeSource{Secret: &core.SecretVolumeSource{
+		SecretName: asked.Name, DefaultMode: &mode, Items: []core.KeyToPath{{Key: "keyfile", Path: "keyfile"}}}}},
+		{Name: "key", VolumeSource: core.VolumeSource{EmptyDir: &core.EmptyDirVolumeSource{Medium: core.StorageMediumMemory,
+			SizeLimit: resource.NewQuantity(1<<20, resource.BinarySI)}}}}
 	if over := asked.Kubernetes.Spread; over != "" {
 		known := map[string]string{"node": core.LabelHostname, "zone": core.LabelTopologyZone}
 		p.TopologySpreadConstraints = []core.TopologySpreadConstraint{{MaxSkew: 1, TopologyKey: cmp.Or(known[over], over),
@@ -94,7 +100,8 @@ func resources(cores float64, memory spec.Size) core.ResourceList {
 // mongod is the command of a member.
 func mongod(asked spec.Lab) []string {
 	e := asked.Engine
-	c := []string{cmp.Or(e.Binary, "mongod"), "--bind_ip", "0.0.0.0", "--port", strconv.Itoa(mongoPort), "--dbpath", dataDir}
+	c := []string{"sh", "-c", copyKey, "sh", cmp.Or(e.Binary, "mongod"), "--bind_ip", "0.0.0.0", "--port", strconv.Itoa(mongoPort),
+		"--dbpath", dataDir, "--keyFile", keyDir + "/keyfile"}
 	if asked.Topology.Kind == spec.LabReplicaSet {
 		c = append(c, "--replSet", labSet)
 	}
@@ -124,17 +131,21 @@ func (s *Set) form(ctx context.Context, asked spec.Lab) error {
 	}
 }
 
-// formed says what the members still lack. It initiates their set.
+// formed says what the members still lack. It initiates their set, and makes the user of its clients.
 func (s *Set) formed(ctx context.Context, asked spec.Lab, config bson.D) error {
+	primary := ""
 	for i, m := range s.Members() {
-		h, err := hello(ctx, m.Address)
+		h, err := s.hello(ctx, m.Address)
 		if err != nil {
 			return fmt.Errorf("%s does not answer: %w", m.Name, err)
+		}
+		if h.Writable {
+			primary = m.Address
 		}
 		switch {
 		case asked.Topology.Kind != spec.LabReplicaSet:
 		case h.SetName == "" && i == 0:
-			if err := initiate(ctx, m.Address, config); err != nil {
+			if err := command(ctx, s.access.member(m.Address), bson.D{{Key: "replSetInitiate", Value: config}}); err != nil {
 				return fmt.Errorf("cannot initiate the replica set: %w", err)
 			}
 			return errors.New("the replica set was just initiated")
@@ -142,8 +153,11 @@ func (s *Set) formed(ctx context.Context, asked spec.Lab, config bson.D) error {
 			return fmt.Errorf("%s is %s", m.Name, h.Words())
 		}
 	}
-	if asked.Topology.Kind != spec.LabReplicaSet {
-		return nil
+	if primary == "" {
+		return errors.New("no member is primary")
+	}
+	if err := s.access.makeUser(ctx, primary); err != nil {
+		return fmt.Errorf("cannot create the user of the lab: %w", err)
 	}
 	uri, err := s.URI(ctx)
 	if err != nil {
@@ -183,10 +197,6 @@ func setConfig(asked spec.Lab, list []spec.PlatformMember) (bson.D, error) {
 	return config, nil
 }
 
-func initiate(ctx context.Context, address string, config bson.D) error {
-	return command(ctx, "mongodb://"+address+"/?directConnection=true", bson.D{{Key: "replSetInitiate", Value: config}})
-}
-
 // ping fails if there is no primary.
 func ping(ctx context.Context, uri string) error {
 	return command(ctx, uri, bson.D{{Key: "ping", Value: 1}})
@@ -219,7 +229,7 @@ func (s *Set) describe(ctx context.Context, l record.Lab) (record.Lab, error) {
 		if asked.Topology.Kind == spec.LabReplicaSet {
 			m.Set = labSet
 		}
-		id, err := identify(ctx, m.Address)
+		id, err := s.identify(ctx, m.Address)
 		l.Version = cmp.Or(l.Version, id.Release)
 		switch h := id.Hello; {
 		case err != nil:
@@ -247,7 +257,7 @@ func (s *Set) describe(ctx context.Context, l record.Lab) (record.Lab, error) {
 				Capacity: int64(asked.Storage.Size)})
 		}
 	}
-	if uri, err := s.URI(ctx); err == nil {
+	if uri, err := s.withoutLogin(ctx); err == nil {
 		l.URI = uri
 	}
 	return l, nil

@@ -35,6 +35,7 @@ type Options struct {
 // Set is a deployment: the pods of a StatefulSet, or those that labels name. It must be closed.
 type Set struct {
 	cluster  *cluster
+	access   access
 	name     string
 	kind     string // by what it was found
 	selector string
@@ -107,6 +108,11 @@ func (s *Set) find(ctx context.Context) error {
 	}
 	if err == nil {
 		s.kind = "StatefulSet"
+		if sts.Labels[labLabel] != "" {
+			if s.access, err = accessOf(ctx, s.cluster, s.name); err != nil {
+				return err
+			}
+		}
 		for _, l := range labels[:3] {
 			if maker(sts.Spec.Template.Labels) == l.kind {
 				s.kind += " of the " + l.kind
@@ -180,13 +186,23 @@ func (s *Set) address(p *core.Pod) string {
 // helloWithin bounds the query of one member for the name of its replica set.
 const helloWithin = 5 * time.Second
 
-// URI is an address of all members without credentials, or of the routers if there are some.
+// URI is an address of all members, or of the routers if there are some. That of a lab has its user and password, all
+// others have no credentials.
 func (s *Set) URI(ctx context.Context) (string, error) {
+	uri, err := s.withoutLogin(ctx)
+	if err != nil {
+		return "", err
+	}
+	return s.access.clients(uri), nil
+}
+
+// withoutLogin is the address without credentials.
+func (s *Set) withoutLogin(ctx context.Context) (string, error) {
 	members := s.Members()
 	hellos, problems := make([]server.Hello, len(members)), make([]error, len(members))
 	var all sync.WaitGroup
 	for i, m := range members {
-		all.Go(func() { hellos[i], problems[i] = hello(ctx, m.Address) })
+		all.Go(func() { hellos[i], problems[i] = s.hello(ctx, m.Address) })
 	}
 	all.Wait()
 	return s.uriOf(members, hellos, problems)
@@ -224,15 +240,15 @@ func (s *Set) uriOf(members []spec.PlatformMember, hellos []server.Hello, proble
 	return "mongodb://" + strings.Join(hosts, ",") + "/" + option, nil
 }
 
-func hello(ctx context.Context, address string) (server.Hello, error) {
-	id, err := identify(ctx, address)
+func (s *Set) hello(ctx context.Context, address string) (server.Hello, error) {
+	id, err := s.identify(ctx, address)
 	return id.Hello, err
 }
 
-func identify(ctx context.Context, address string) (server.Identity, error) {
+func (s *Set) identify(ctx context.Context, address string) (server.Identity, error) {
 	ctx, cancel := context.WithTimeout(ctx, helloWithin)
 	defer cancel()
-	c, err := mongo.Connect(options.Client().ApplyURI("mongodb://" + address + "/?directConnection=true").
+	c, err := mongo.Connect(options.Client().ApplyURI(s.access.member(address)).
 		SetDialer(&dial.Dialer{}).SetServerSelectionTimeout(helloWithin))
 	if err != nil {
 		return server.Identity{}, err

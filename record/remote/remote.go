@@ -1,6 +1,6 @@
 // Package remote keeps records of branches in a directory, in S3-compatible storage or in an OCI registry, so that runs
-// of a CI system find those before them. A record is packed as one archive. The libraries know protocols and
-// credentials; this package knows names only.
+// of a CI system find those before them. Nothing is compared with records of change requests. A
+// record is packed as one archive. The libraries know protocols and credentials; this package knows names only.
 package remote
 
 import (
@@ -10,7 +10,6 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 )
@@ -40,55 +39,84 @@ func Open(address string) (Store, error) {
 	return nil, fmt.Errorf("unknown store %s: use a directory, s3://BUCKET/PREFIX or oci://REGISTRY/REPOSITORY", address)
 }
 
-var unsafe = regexp.MustCompile(`[^A-Za-z0-9_-]+`)
-
-// Branch is the part of names that stands for a branch: refs/heads/feature/x becomes feature-x.
-func Branch(name string) string {
-	name = strings.TrimPrefix(strings.TrimPrefix(name, "refs/heads/"), "refs/")
-	return strings.Trim(unsafe.ReplaceAllString(name, "-"), "-")
+// Pulled is what a check got from a store.
+type Pulled struct {
+	Names   []string // of the records in the directory, the oldest first
+	New     int      // of them that were not there already
+	Skipped []Skipped
 }
 
-// Pull unpacks the newest records of a branch below dir, at most limit, and skips those that are there already.
-func Pull(ctx context.Context, s Store, branch, dir string, limit int) (n int, err error) {
+// Skipped is an archive that cannot be read, so its record is not there.
+type Skipped struct {
+	Name string
+	Err  error
+}
+
+// Pull unpacks the newest records of a branch below dir, at most limit, and skips those that are there already. An
+// archive that cannot be read is skipped. The error is that of the store or of ctx.
+func Pull(ctx context.Context, s Store, branch, dir string, limit int) (Pulled, error) {
+	var p Pulled
 	names, err := s.List(ctx)
 	if err != nil {
-		return 0, fmt.Errorf("cannot list the records of the store: %w", err)
+		return p, fmt.Errorf("cannot list the records of the store: %w", err)
 	}
-	prefix := Branch(branch) + "."
-	names = slices.DeleteFunc(names, func(name string) bool { return !strings.HasPrefix(name, prefix) || !archived(name) })
-	slices.Sort(names)
-	if len(names) > limit {
-		names = names[len(names)-limit:]
-	}
-	for _, name := range names {
-		to := filepath.Join(dir, strings.TrimSuffix(name, suffix))
-		if _, err := os.Stat(to); err == nil {
-			continue
+	line := Branch(branch)
+	names = slices.DeleteFunc(names, func(name string) bool { return !line.has(name) })
+	slices.SortFunc(names, func(a, b string) int { return strings.Compare(b, a) })
+	left := int64(maxUnpacked)
+	for _, name := range names[:min(len(names), 2*limit)] { // with as many damaged ones
+		record := strings.TrimSuffix(name, suffix)
+		if len(p.Names) == limit {
+			break
 		}
-		if err := pull(ctx, s, name, to); err != nil {
-			return n, fmt.Errorf("cannot get the record %s: %w", name, err)
+		if _, err := os.Stat(filepath.Join(dir, record)); err != nil {
+			if err := pull(ctx, s, name, filepath.Join(dir, record), &left); err != nil {
+				if ctx.Err() != nil {
+					return p, ctx.Err()
+				}
+				p.Skipped = append(p.Skipped, Skipped{record, err})
+				continue
+			}
+			p.New++
 		}
-		n++
+		p.Names = append(p.Names, record)
 	}
-	return n, nil
+	slices.Reverse(p.Names)
+	return p, nil
 }
 
-func pull(ctx context.Context, s Store, name, to string) error {
+// pull gets an archive and unpacks it. The archive is kept in a file meanwhile, because it is read twice.
+func pull(ctx context.Context, s Store, name, to string, left *int64) error {
 	r, err := s.Get(ctx, name)
 	if err != nil {
 		return err
 	}
 	defer r.Close()
+	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(filepath.Dir(to), ".archive-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name())
+	defer f.Close()
+	if _, err := io.Copy(f, io.LimitReader(r, maxPacked+1)); err != nil {
+		return err
+	}
 	part := to + ".part"
 	defer os.RemoveAll(part)
-	if err := unpack(r, part); err != nil {
+	if err := os.RemoveAll(part); err != nil { // of a check that was killed
+		return err
+	}
+	if err := unpack(f, part, left); err != nil {
 		return err
 	}
 	return os.Rename(part, to)
 }
 
-// Push packs a record and stores it under a branch and an ID that sorts by time.
-func Push(ctx context.Context, s Store, branch, id, dir string) error {
+// Push packs a record and stores it under a line and an ID that sorts by time.
+func Push(ctx context.Context, s Store, line Line, id, dir string) error {
 	f, err := os.CreateTemp("", "plimsoll-*"+suffix)
 	if err != nil {
 		return err
@@ -99,7 +127,7 @@ func Push(ctx context.Context, s Store, branch, id, dir string) error {
 		err = closeErr
 	}
 	if err == nil {
-		err = s.Put(ctx, Branch(branch)+"."+id+suffix, f.Name())
+		err = s.Put(ctx, line.Record(id)+suffix, f.Name())
 	}
 	if err != nil {
 		return fmt.Errorf("cannot store the record: %w", err)

@@ -103,6 +103,9 @@ func NewPrometheus(ctx context.Context, address, login string, queries map[strin
 		return nil, errors.New("the address of Prometheus cannot be read")
 	}
 	server := &prometheusServer{base: base, login: login, http: http.Client{Timeout: sampleAtMost}}
+	if login != "" || base.User != nil {
+		server.http.CheckRedirect = sameOrigin
+	}
 	var list []Source
 	now := time.Now()
 	for _, name := range slices.Sorted(maps.Keys(queries)) {
@@ -124,6 +127,20 @@ func NewPrometheus(ctx context.Context, address, login string, queries map[strin
 	}
 	server.shift = server.clock.shift()
 	return list, nil
+}
+
+// sameOrigin follows redirects on the same server only. The client would send credentials to other ports and to names
+// below that of the server too.
+func sameOrigin(next *http.Request, via []*http.Request) error {
+	first := via[0].URL
+	switch {
+	case len(via) > 9:
+		return errors.New("more than 9 redirects")
+	case next.URL.Scheme != first.Scheme || next.URL.Host != first.Host:
+		return fmt.Errorf("it redirects to %s, and credentials are sent to one server only", redact.Addresses(
+			visible.Bounded(visible.Line((&url.URL{Scheme: next.URL.Scheme, Host: next.URL.Host}).String()), maxName)))
+	}
+	return nil
 }
 
 // Close implements [Source].

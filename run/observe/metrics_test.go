@@ -100,6 +100,50 @@ func TestPrometheusThatFails(t *testing.T) {
 	}
 }
 
+// Credentials are sent to the server of the address only. Redirects on it, and redirects without credentials, are
+// followed.
+func TestPrometheusRedirects(t *testing.T) {
+	target := answers(t, 0)
+	var got []string // authorizations that the other server saw
+	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		got = append(got, r.Header.Get("Authorization"))
+		target.Config.Handler.ServeHTTP(w, r)
+	}))
+	defer other.Close()
+	var to string
+	first := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/here/api/v1/query_range" {
+			http.Redirect(w, r, "/api/v1/query_range?"+r.URL.RawQuery, http.StatusFound)
+		} else if to != "" {
+			http.Redirect(w, r, to+r.URL.RequestURI(), http.StatusTemporaryRedirect)
+		} else {
+			target.Config.Handler.ServeHTTP(w, r)
+		}
+	}))
+	defer first.Close()
+	query := func(address, login string) error {
+		_, err := NewPrometheus(t.Context(), address, login, map[string]string{"q": "up"})
+		return err
+	}
+	if err := query(first.URL+"/here", "secret"); err != nil {
+		t.Errorf("on the same server: %v", err)
+	}
+	to = other.URL
+	for _, c := range [][2]string{{first.URL, "secret"}, {first.URL, "u:secret"},
+		{strings.Replace(first.URL, "http://", "http://u:secret@", 1), ""}} {
+		err := query(c[0], c[1])
+		if err == nil || !strings.Contains(err.Error(), "redirects to "+other.URL) || strings.Contains(err.Error(), "secret") {
+			t.Errorf("%s with %s: %v", c[0], c[1], err)
+		}
+	}
+	if len(got) > 0 {
+		t.Errorf("the other server got %q", got)
+	}
+	if err := query(first.URL, ""); err == nil || !strings.Contains(err.Error(), "denied") || len(got) != 1 || got[0] != "" {
+		t.Errorf("without credentials: %v, %q", err, got)
+	}
+}
+
 // The bounds of an offset narrow with replies at other parts of a second, and begin anew when the clock is set.
 func TestOffsetOfAClock(t *testing.T) {
 	var a aheadBetween

@@ -25,6 +25,7 @@ type compiler struct {
 	all     []*collection
 	classes []workload.Class
 	choices []*choiceOfKeys
+	named   []workload.Named
 	fields  int  // of documents that later values use
 	vars    int  // of operations
 	depth   int  // of the current value
@@ -91,7 +92,7 @@ func Compile(f File, asked workload.Spec) (*Plan, error) {
 	}
 	// A reference to a field changes how its template is compiled, so everything is compiled until no new one is found.
 	for c.again = true; c.again; {
-		c.again, c.classes, c.choices, c.fields, c.vars = false, nil, nil, 0, 0
+		c.again, c.classes, c.choices, c.named, c.fields, c.vars = false, nil, nil, nil, 0, 0
 		*p = Plan{name: p.name, file: f, seed: p.seed, integrity: p.integrity}
 		if err := c.documents(); err != nil {
 			return nil, err
@@ -114,6 +115,7 @@ func Compile(f File, asked workload.Spec) (*Plan, error) {
 		}
 	}
 	p.collections, p.classes, p.choices, p.fields, p.vars = c.all, c.classes, c.choices, c.fields, c.vars
+	p.named = c.named
 	if len(p.classes) > mostClasses {
 		return nil, fmt.Errorf("the file has %d kinds of operations and steps, and the limit is %d", len(p.classes), mostClasses)
 	}

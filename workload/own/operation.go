@@ -237,10 +237,12 @@ func (c *compiler) requests(o *operation, of *Operation, class int, concern *wor
 		b.base.Verb = workload.Aggregate
 		pipeline := b.pipeline()
 		b.output()
+		b.databases()
 		b.one(&step{pipeline: pipeline})
 	case "watch":
 		b.base.Verb, b.base.MayBeEmpty = workload.Watch, true
 		b.one(&step{pipeline: b.pipeline()})
+		b.databases()
 	case "count":
 		b.count()
 	case "distinct":

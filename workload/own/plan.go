@@ -20,7 +20,8 @@ type Plan struct {
 	ops         []*operation
 	mix         workload.Mix
 	sharded     []*collection
-	readers     []*operation // one for each worker that only reads a change stream
+	named       []workload.Named // databases in pipelines
+	readers     []*operation     // one for each worker that only reads a change stream
 }
 
 var (
@@ -29,6 +30,7 @@ var (
 	_ workload.Exemplar = (*Plan)(nil)
 	_ workload.Remover  = (*Plan)(nil)
 	_ workload.Thinker  = (*Plan)(nil)
+	_ workload.Naming   = (*Plan)(nil)
 )
 
 // Name implements [workload.Workload].

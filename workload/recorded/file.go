@@ -174,6 +174,10 @@ func (m *Model) missing(db string) []string {
 	add(m.Skipped[Damaged], "Entries of the source that were damaged or cut off: %d.", m.Skipped[Damaged])
 	add(m.Jumps, "The clock of the source was set back; steps of more than a minute: %d.", m.Jumps)
 	add(m.Beyond, "There were more than %d shapes. The file leaves out %d operations of further shapes.", mostShapes, m.Beyond)
+	if moved := sortedKeys(m.moved[db]); len(moved) > 0 {
+		out = append(out, "Pipelines name collections of other databases. Here they are collections of the database of the target: "+
+			strings.Join(moved, ", ")+".")
+	}
 	others := map[string]int64{}
 	for name, n := range m.Databases() {
 		if name != db {

@@ -34,9 +34,10 @@ type Model struct {
 	First      time.Time // begin of the first operation
 	Last       time.Time // end of the last one
 	Slowest    time.Duration
-	Fastest    time.Duration // shows a threshold such as slowms
-	Sampled    int           // the largest sampling, see [Operation.Sampled]
-	Jumps      int64         // operations that began more than a minute before the last one
+	Fastest    time.Duration              // shows a threshold such as slowms
+	Sampled    int                        // the largest sampling, see [Operation.Sampled]
+	Jumps      int64                      // operations that began more than a minute before the last one
+	moved      map[string]map[string]bool // by database, see [Operation.Moved]
 	shapes     map[string]*Shape
 	inserted   map[string]*Documents // by namespace, where a source shows them
 	latest     time.Time
@@ -57,7 +58,8 @@ type Shape struct {
 
 // NewModel returns an empty model.
 func NewModel(o Options) *Model {
-	return &Model{Options: o, Cut: map[string]int64{}, shapes: map[string]*Shape{}, Fastest: -1}
+	return &Model{Options: o, Cut: map[string]int64{}, moved: map[string]map[string]bool{}, shapes: map[string]*Shape{},
+		Fastest: -1}
 }
 
 // clockJump is the step back from which a log shows a changed clock rather than an operation that took long.
@@ -88,6 +90,12 @@ func (m *Model) Add(op *Operation) {
 	if op.Cut || op.Command == nil {
 		m.Cut[op.Verb] += op.Count
 		return
+	}
+	for _, name := range op.Moved {
+		if m.moved[op.Database] == nil {
+			m.moved[op.Database] = map[string]bool{}
+		}
+		m.moved[op.Database][name] = true
 	}
 	m.addDocuments(op)
 	if s, values := m.shape(op); s != nil {

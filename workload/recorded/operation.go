@@ -28,6 +28,8 @@ type Operation struct {
 	Cut     bool // the source cut the command, so its shape is unknown
 	NoDocs  bool // an insert whose documents the source does not show
 	Sampled int  // the source shows one in this many operations; 0 and 1: all
+	// Moved are the collections of other databases that the pipeline named. They have these names in Command.
+	Moved []string
 }
 
 // Namespace returns DATABASE.COLLECTION.
@@ -127,8 +129,10 @@ func (op *Operation) fromCommand(ns, db string, cmd bson.Raw) error {
 		return Envelope
 	}
 	op.NoDocs = name == "insert" && !seen["documents"]
-	op.Command, err = bson.Marshal(out)
-	return err
+	if op.Command, err = bson.Marshal(out); err != nil {
+		return err
+	}
+	return op.stay()
 }
 
 // defaultPreference reports whether a read preference is the one that drivers send where none was asked for.

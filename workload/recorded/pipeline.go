@@ -96,10 +96,16 @@ func (w *walker) named(argument string, v bson.RawValue) any {
 		if v.Type == bson.TypeArray {
 			return w.list(v, func(v bson.RawValue) any { return w.named(argument, v) })
 		}
-	case keptArguments[argument] && !w.typed:
+	case keptArguments[argument] && (!w.typed || isName(v)):
 		return plainValue(v)
 	}
 	return w.expression(v)
+}
+
+// isName reports whether a value of $queryStats is a text that it shows as it is.
+func isName(v bson.RawValue) bool {
+	s, ok := v.StringValueOK()
+	return ok && !strings.HasPrefix(s, "?")
 }
 
 // withArguments are operators of expressions whose operand has named arguments.

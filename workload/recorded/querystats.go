@@ -49,6 +49,8 @@ func ReadQueryStats(entry bson.Raw) (Operation, error) {
 			cmd = append(cmd, bson.E{Key: key, Value: v})
 		}
 	}
-	op.Command, err = bson.Marshal(cmd)
-	return op, err
+	if op.Command, err = bson.Marshal(cmd); err != nil {
+		return op, err
+	}
+	return op, op.stay()
 }

@@ -27,6 +27,7 @@ type Replay struct {
 	total   int64 // operations that can be sent
 	classes []int // by operation of the file
 	length  time.Duration
+	named   []workload.Named // databases in kept commands
 
 	mu       sync.Mutex
 	source   *cycle
@@ -83,9 +84,12 @@ func OpenReplay(open func() (io.ReadCloser, error), asked workload.Spec) (*Repla
 	}
 	last := time.Duration(0)
 	for {
-		e, ok := in.next(false)
+		e, ok := in.next(true)
 		if !ok {
 			break
+		}
+		if err := r.name(e); err != nil {
+			return nil, fmt.Errorf("command %d of the recording: %w", in.number, err)
 		}
 		last = e.at
 	}
