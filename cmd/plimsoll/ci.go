@@ -177,8 +177,8 @@ func (f *ciFlags) finish(env *environment, g *record.Gate) error {
 		if err := write(&b, g); err != nil {
 			return err
 		}
-		if err := os.WriteFile(file, b.Bytes(), 0o644); err != nil {
-			return withHint(exitFailure, fmt.Errorf("cannot write the result: %w", err), "check the directory and its free space")
+		if err := writeResult(env, file, b.Bytes()); err != nil {
+			return err
 		}
 	}
 	if err := f.write(env, func(w io.Writer) error { return printResult(w, g, f.format) }); err != nil {

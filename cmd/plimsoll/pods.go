@@ -187,7 +187,7 @@ func (f *diskFlags) runInPods(cmd *cobra.Command, env *environment) error {
 	}
 	if len(dirs) > 0 {
 		page := filepath.Join(out, "report.html")
-		if err := writeReport(env, dirs, "html", page); err != nil {
+		if err := writeReport(ctx, env, dirs, "html", page); err != nil {
 			return err
 		}
 	}

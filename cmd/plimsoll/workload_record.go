@@ -288,32 +288,26 @@ func (r *recording) wait(ctx context.Context) error {
 	}
 }
 
-// temporary is the file of a recording until its header is known.
-type temporary struct {
-	*os.File
-}
-
-func (r *recording) openRecording() (*temporary, error) {
+// openRecording makes the file that keeps the operations until the header of the recording is known.
+func (r *recording) openRecording() (*os.File, func(), error) {
 	if r.recording == "" {
-		return nil, nil
+		return nil, func() {}, nil
 	}
-	file, err := os.CreateTemp(filepath.Dir(r.recording), ".recording-*")
+	dir, remove, err := scratch.Dir("")
 	if err != nil {
-		return nil, usageError("cannot write %s: %v", r.recording, err)
+		return nil, nil, fmt.Errorf("cannot keep the operations of the recording: %w", err)
+	}
+	file, err := os.CreateTemp(dir, "operations-*")
+	if err != nil {
+		remove()
+		return nil, nil, fmt.Errorf("cannot keep the operations of the recording: %w", err)
 	}
 	database := ""
 	if r.db != nil {
 		database = r.db.Name
 	}
 	r.recorder, err = recorded.NewRecorder(r.model, cmp.Or(r.database, database), file)
-	return &temporary{file}, err
-}
-
-func (t *temporary) remove() {
-	if t != nil {
-		_ = t.Close()
-		_ = os.Remove(t.Name())
-	}
+	return file, func() { _ = file.Close(); remove() }, err
 }
 
 // write writes the workload and the recording.
