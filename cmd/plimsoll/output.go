@@ -23,7 +23,7 @@ func isStdout(env *environment, path string) bool {
 	if path == "-" {
 		return true
 	}
-	f, ok := env.stdout.(*os.File)
+	f, ok := direct(env.stdout).(*os.File)
 	if !ok {
 		return false
 	}

@@ -97,6 +97,9 @@ func (k *keyField) most() int64 {
 	return k.value.most()
 }
 
+// SizeError reports that a template can make a document that is too large.
+type SizeError struct{ error }
+
 // fits refuses a value that can have more bytes than a document of MongoDB. what is the kind of value.
 func (s *scope) fits(at *yaml.Node, what string, n int64) error {
 	if n <= mostDocument {
@@ -106,5 +109,5 @@ func (s *scope) fits(at *yaml.Node, what string, n int64) error {
 	if where != "" {
 		where = " at " + where
 	}
-	return errorAt(at, "the %s%s can have %s, and a document of MongoDB has at most 16 MiB. Make it smaller", what, where, figure.Bytes(n))
+	return &SizeError{errorAt(at, "the %s%s can have %s, and a document of MongoDB has at most 16 MiB. Make it smaller", what, where, figure.Bytes(n))}
 }

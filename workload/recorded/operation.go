@@ -30,9 +30,6 @@ type Operation struct {
 	Sampled int  // the source shows one in this many operations; 0 and 1: all
 }
 
-// Namespace returns DATABASE.COLLECTION.
-func (op *Operation) Namespace() string { return op.Database + "." + op.Collection }
-
 // Skip says why an entry of a source is not an operation of the workload.
 type Skip string
 
