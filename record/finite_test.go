@@ -83,7 +83,7 @@ func TestSamplesThatAreTooLarge(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dims := measure.Dims{Classes: []measure.Class{{Name: "read"}}, Outcomes: []string{"ok"}}
+	dims := measure.Dims{Classes: []measure.Class{{Name: "read"}}, Outcomes: []measure.Outcome{{Name: "ok"}}}
 	if err := w.Begin(dims, time.Now()); err != nil {
 		t.Fatal(err)
 	}

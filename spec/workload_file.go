@@ -45,7 +45,7 @@ func (w *Workload) read() error {
 	case errors.As(err, new(*safeopen.LimitError)):
 		return fmt.Errorf("workload.name: %s is larger than 1 MiB. Is this a workload file?", w.Name)
 	case err != nil:
-		return fmt.Errorf("workload.name: cannot read the workload file: %w", err)
+		return fmt.Errorf("workload.name: cannot open the workload file: %w", err)
 	}
 	w.File = &WorkloadFile{Path: w.Name, Text: string(b)}
 	return nil

@@ -14,10 +14,12 @@ import (
 	"github.com/spf13/cobra"
 	"go.yaml.in/yaml/v4"
 
+	"github.com/plimsoll-bench/plimsoll/internal/safeopen"
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/record/remote"
 	"github.com/plimsoll-bench/plimsoll/report"
+	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/study/judge"
 )
 
@@ -124,7 +126,7 @@ func (f *ciFlags) branches(env *environment) {
 
 // run runs a specification as its own command does. A missed objective is no reason to stop: its record counts.
 func (f *ciFlags) run(ctx context.Context, env *environment, file, dir string) error {
-	b, err := os.ReadFile(file)
+	b, err := safeopen.ReadPath(file, spec.MaxBytes)
 	if err != nil {
 		return withExit(exitUsage, fmt.Errorf("cannot read the specification: %w", err))
 	}

@@ -10,6 +10,7 @@ import (
 	client "github.com/nats-io/nats.go"
 
 	"github.com/plimsoll-bench/plimsoll/internal/redact"
+	"github.com/plimsoll-bench/plimsoll/internal/safeopen"
 )
 
 // Server says how to connect to a NATS server.
@@ -34,6 +35,9 @@ func (s Server) connect(name string, more ...client.Option) (*client.Conn, error
 		opts = append(opts, client.Token(token), client.Secure(pinned(print)))
 	}
 	if s.Creds != "" {
+		if _, err := safeopen.ReadSecret(s.Creds); err != nil { // the library reads it without a limit, again at each connection
+			return nil, err
+		}
 		opts = append(opts, client.UserCredentials(s.Creds))
 	}
 	if s.CA != "" {

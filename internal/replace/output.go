@@ -23,15 +23,13 @@ import (
 //
 // Directories, block devices and sockets are refused.
 type Output struct {
-	*os.File        // where the data goes now
-	target   string // the file that Commit replaces, "" if the data goes into what stands there
-	old      *os.File
-	created  string // the file that Create made at the end of a link, until it is replaced
-	stop     func() bool
+	file    *os.File // where the data goes now
+	target  string   // the file that Commit replaces, "" if the data goes into what stands there
+	old     *os.File
+	created string // the file that Create made at the end of a link, until it is replaced
 }
 
-// Create opens what stands at a path for writing. It waits for the reader of a FIFO until ctx ends; later writes end
-// with ctx too. The mode is that of a new file, less the umask. With a mode that only the user can read, a replaced
+// Create opens what stands at a path for writing. It waits for the reader of a FIFO until ctx ends. The mode is that of a new file, less the umask. With a mode that only the user can read, a replaced
 // file too is only for the user.
 func Create(ctx context.Context, path string, mode os.FileMode) (*Output, error) {
 	info, err := os.Stat(path)
@@ -45,7 +43,7 @@ func Create(ctx context.Context, path string, mode os.FileMode) (*Output, error)
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return nil, err
 	}
-	o := &Output{stop: func() bool { return true }}
+	o := &Output{}
 	if err == nil || linked(path) {
 		// The kernel decides whether this user may follow the links and write to the file.
 		flags, missing := os.O_WRONLY|noTerminal, err != nil
@@ -65,7 +63,7 @@ func Create(ctx context.Context, path string, mode os.FileMode) (*Output, error)
 			return nil, errors.Join(err, o.old.Close())
 		}
 		if !info.Mode().IsRegular() {
-			o.through(ctx)
+			o.file, o.old = o.old, nil
 			return o, nil
 		}
 		if missing {
@@ -96,11 +94,8 @@ func linked(path string) bool {
 	return err == nil && info.Mode()&fs.ModeSymlink != 0
 }
 
-// through writes into what is open. Writes to a FIFO whose reader does not read end with ctx.
-func (o *Output) through(ctx context.Context) {
-	o.File, o.old = o.old, nil
-	o.stop = context.AfterFunc(ctx, func() { _ = o.File.SetWriteDeadline(time.Unix(1, 0)) })
-}
+// Write implements [io.Writer].
+func (o *Output) Write(b []byte) (int, error) { return o.file.Write(b) }
 
 // beside makes the file that replaces the old one. Where that is not possible, because the directory cannot be written
 // or the owner cannot be kept, the data goes into the old file.
@@ -130,37 +125,36 @@ func (o *Output) beside(path string, mode os.FileMode, info fs.FileInfo) error {
 		_ = errors.Join(f.Close(), os.Remove(name))
 		return o.inPlace()
 	}
-	o.File, o.target = f, target
+	o.file, o.target = f, target
 	return nil
 }
 
 func (o *Output) inPlace() error {
-	o.File, o.old = o.old, nil
-	return o.File.Truncate(0)
+	o.file, o.old = o.old, nil
+	return o.file.Truncate(0)
 }
 
 // Commit ends the output. A regular file has the new content from here on.
 func (o *Output) Commit() error {
-	defer o.stop()
 	if o.target == "" {
 		o.created = ""
-		return o.File.Close()
+		return o.file.Close()
 	}
-	err := os.Rename(o.File.Name(), o.target)
+	err := os.Rename(o.file.Name(), o.target)
 	if err == nil {
 		o.target, o.created = "", ""
-		return errors.Join(o.File.Close(), o.closeOld())
+		return errors.Join(o.file.Close(), o.closeOld())
 	}
 	if o.old == nil {
 		return errors.Join(err, o.Abort())
 	}
 	// A file that is a mount of its own, as in a container, cannot be replaced.
-	_, err = o.File.Seek(0, io.SeekStart)
+	_, err = o.file.Seek(0, io.SeekStart)
 	if err == nil {
 		err = o.old.Truncate(0)
 	}
 	if err == nil {
-		_, err = io.Copy(o.old, o.File)
+		_, err = io.Copy(o.old, o.file)
 	}
 	o.created = ""
 	return errors.Join(err, o.Abort())
@@ -168,11 +162,10 @@ func (o *Output) Commit() error {
 
 // Abort ends an output that was not committed: an old file is unchanged. After Commit it does nothing.
 func (o *Output) Abort() error {
-	defer o.stop()
 	if o.target != "" {
-		_ = errors.Join(o.File.Close(), os.Remove(o.File.Name()))
-	} else if o.File != nil {
-		_ = o.File.Close()
+		_ = errors.Join(o.file.Close(), os.Remove(o.file.Name()))
+	} else if o.file != nil {
+		_ = o.file.Close()
 	}
 	o.target = ""
 	if o.created != "" {
@@ -190,12 +183,15 @@ func (o *Output) closeOld() error {
 	return old.Close()
 }
 
-// Named writes a whole [Output]. After an error, a regular file is unchanged.
+// Named writes a whole [Output]. After an error, a regular file is unchanged. Writes to a FIFO whose reader does not read
+// end with ctx.
 func Named(ctx context.Context, path string, mode os.FileMode, write func(io.Writer) error) error {
 	o, err := Create(ctx, path, mode)
 	if err != nil {
 		return err
 	}
+	stop := context.AfterFunc(ctx, func() { _ = o.file.SetWriteDeadline(time.Unix(1, 0)) }) // files have no deadline
+	defer stop()
 	if err := write(o); err != nil {
 		_ = o.Abort()
 		if cause := context.Cause(ctx); cause != nil && errors.Is(err, os.ErrDeadlineExceeded) {
@@ -204,6 +200,18 @@ func Named(ctx context.Context, path string, mode os.FileMode, write func(io.Wri
 		return err
 	}
 	return o.Commit()
+}
+
+// Append opens what stands at a path, to write at its end. It follows links, and waits for the reader of a FIFO until ctx
+// ends.
+func Append(ctx context.Context, path string, mode os.FileMode) (*os.File, error) {
+	open := func() (*os.File, error) {
+		return os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY|noTerminal, mode)
+	}
+	if info, err := os.Stat(path); err == nil && info.Mode()&fs.ModeNamedPipe != 0 {
+		return wait.Detached(ctx, open)
+	}
+	return open()
 }
 
 // New writes a file that must not be there yet; otherwise the error is [fs.ErrExist].
