@@ -8,7 +8,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -152,24 +151,30 @@ func TestWaitingForPipesEnds(t *testing.T) {
 		t.Fatal(err)
 	}
 	out := filepath.Join(dir, "out.yaml")
+	log := "../../workload/recorded/testdata/commands.jsonl"
 	for _, args := range [][]string{
+		{"workload", "record", "--from", "commands:" + log, "-o", fifo},
+		{"workload", "record", "--from", "commands:" + log, "-o", out, "--recording", fifo},
 		{"workload", "record", "--from", "log:" + fifo, "-o", out},
 		{"workload", "record", "--from", "commands:" + fifo, "-o", out},
 	} {
-		signals := make(chan os.Signal, 1)
+		signals := make(chan os.Signal)
 		env, _, problems := engineEnvironment(dir, args...)
 		env.signals = func() (<-chan os.Signal, func()) { return signals, func() {} }
-		done := make(chan int, 1)
-		go func() { done <- mainRun(t.Context(), env) }()
-		signals <- syscall.SIGTERM
-		select {
-		case code := <-done:
-			if code != exitInterrupted {
-				t.Errorf("%q: exit %d\n%s", args, code, problems)
+		ended := make(chan struct{})
+		go func() {
+			for { // a second signal ends what is still being written
+				select {
+				case signals <- syscall.SIGTERM:
+				case <-ended:
+					return
+				}
 			}
-		case <-time.After(time.Minute):
-			t.Fatalf("%q does not end", args)
+		}()
+		if code := mainRun(t.Context(), env); code != exitInterrupted {
+			t.Errorf("%q: exit %d\n%s", args, code, problems)
 		}
+		close(ended)
 	}
 }
 

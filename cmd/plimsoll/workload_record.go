@@ -129,7 +129,13 @@ func recordWorkload(ctx context.Context, env *environment, address string, f *re
 	if ctx.Err() != nil && len(r.model.Databases()) == 0 {
 		return withExit(exitInterrupted, errors.New("interrupted; nothing was recorded"))
 	}
-	if err := r.write(context.WithoutCancel(ctx), keep); err != nil || ctx.Err() == nil {
+	// The first interrupt ends the recording, and another one the output, such as a pipe that nobody reads.
+	writing, stopWriting := interruptible(context.WithoutCancel(ctx), env)
+	defer stopWriting()
+	switch err := r.write(writing, keep); {
+	case writing.Err() != nil:
+		return withExit(exitInterrupted, cmp.Or(err, errSilent))
+	case err != nil || ctx.Err() == nil:
 		return err
 	}
 	return withExit(exitInterrupted, errSilent)

@@ -118,8 +118,8 @@ func (o *Output) beside(path string, mode os.FileMode, info fs.FileInfo) error {
 	if err != nil && o.old != nil {
 		return o.inPlace()
 	}
-	if err != nil {
-		return err
+	if wrapped := new(fs.PathError); errors.As(err, &wrapped) { // it has the name of the temporary file
+		return &fs.PathError{Op: "write", Path: path, Err: wrapped.Err}
 	}
 	if o.old != nil && errors.Join(keepOwner(f, info), f.Chmod(mode)) != nil {
 		_ = errors.Join(f.Close(), os.Remove(name))
