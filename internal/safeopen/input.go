@@ -147,7 +147,7 @@ func readSecret(in *limited) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if info.Mode().Perm()&0o077 != 0 {
+	if modesTell && info.Mode().Perm()&0o077 != 0 {
 		return "", fmt.Errorf("%s can be read or changed by other users. Run: chmod 600 %[1]s", in.file.Name())
 	}
 	text, err := io.ReadAll(in)

@@ -3,7 +3,8 @@
 package safeopen
 
 const (
-	nonblock = 0
+	modesTell = false
+	nonblock  = 0
 	// NoLink is a flag for [os.OpenFile] on systems with links and pipes.
 	NoLink = 0
 )

@@ -4,6 +4,9 @@ package safeopen
 
 import "syscall"
 
+// modesTell is whether the mode of a file says who can read it.
+const modesTell = true
+
 // nonblock opens a pipe without waiting for a writer.
 const nonblock = syscall.O_NONBLOCK
 
