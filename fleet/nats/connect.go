@@ -21,6 +21,9 @@ type Server struct {
 	CA    string // file with the certificates of the authorities that the server's may be from; "" for those of the system
 }
 
+// maxAuthorities bounds the file of a certificate authority, in bytes.
+const maxAuthorities = 16 << 20
+
 func (s Server) connect(name string, more ...client.Option) (*client.Conn, error) {
 	opts := append([]client.Option{
 		client.Name(name), client.MaxReconnects(-1), client.ReconnectWait(250 * time.Millisecond),
@@ -41,6 +44,9 @@ func (s Server) connect(name string, more ...client.Option) (*client.Conn, error
 		opts = append(opts, client.UserCredentials(s.Creds))
 	}
 	if s.CA != "" {
+		if _, err := safeopen.ReadPath(s.CA, maxAuthorities); err != nil {
+			return nil, err
+		}
 		opts = append(opts, client.RootCAs(s.CA))
 	}
 	started := time.Now()

@@ -142,12 +142,19 @@ func ReadSecretInput(ctx context.Context, path string) (string, error) {
 	return readSecret(in.(*limited))
 }
 
+// secretMode reports whether the mode of a file keeps a secret. A file that root gave to a user by its group, as
+// Kubernetes does, may be read by the group.
+func secretMode(mode fs.FileMode, owner, user int) bool {
+	others := mode.Perm() & 0o077
+	return others == 0 || others == 0o040 && owner == 0 && user != 0
+}
+
 func readSecret(in *limited) (string, error) {
 	info, err := in.file.Stat()
 	if err != nil {
 		return "", err
 	}
-	if modesTell && info.Mode().Perm()&0o077 != 0 {
+	if !private(info) {
 		return "", fmt.Errorf("%s can be read or changed by other users. Run: chmod 600 %[1]s", in.file.Name())
 	}
 	text, err := io.ReadAll(in)

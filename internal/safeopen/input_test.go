@@ -85,6 +85,16 @@ func TestSecrets(t *testing.T) {
 			t.Errorf("mode %o: %q, %v, want the command that mends it", mode, text, err)
 		}
 	}
+	for _, x := range []struct {
+		mode        os.FileMode
+		owner, user int
+		ok          bool
+	}{{0o440, 0, 65532, true}, {0o640, 0, 65532, true}, {0o460, 0, 65532, false}, {0o444, 0, 65532, false}, {0o440, 65532, 65532, false},
+		{0o440, 0, 0, false}, {0o400, 7, 7, true}} {
+		if got := secretMode(x.mode, x.owner, x.user); got != x.ok {
+			t.Errorf("mode %o of a file of %d for %d: %v, want %v", x.mode, x.owner, x.user, got, x.ok)
+		}
+	}
 	pipe := filepath.Join(dir, "pipe")
 	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
 		t.Fatal(err)
