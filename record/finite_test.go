@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
@@ -83,21 +82,20 @@ func TestSamplesThatAreTooLarge(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dims := measure.Dims{Classes: []measure.Class{{Name: "read"}}, Outcomes: []measure.Outcome{{Name: "ok"}}}
-	if err := w.Begin(dims, time.Now()); err != nil {
+	if err := w.Begin(testDims(), testStart); err != nil {
 		t.Fatal(err)
 	}
-	for i := range int64(5) {
-		if err := w.Samples([]Sample{{At: i*1e9 + 5e8, Source: "server:db1", Values: map[string]float64{
+	intervals := testIntervals(t, 1)
+	for i, iv := range intervals {
+		if err := w.Samples([]Sample{{At: int64(iv.End) - 5e8, Source: "server:db1", Values: map[string]float64{
 			"connections": 1e308, "queue": math.Inf(1), "requests": float64(i)}}}); err != nil {
 			t.Fatal(err)
 		}
-		iv := &measure.Interval{Phase: phaseMeasure, Start: time.Duration(i) * time.Second, End: time.Duration(i+1) * time.Second}
 		if err := w.Interval(iv); err != nil {
 			t.Fatal(err)
 		}
 	}
-	r, err := w.Finish(Ending{Status: Complete, Ended: time.Now()})
+	r, err := w.Finish(Ending{Status: Complete, Ended: testStart.Add(time.Minute)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,7 +104,8 @@ func TestSamplesThatAreTooLarge(t *testing.T) {
 		t.Fatal(err)
 	}
 	notes := strings.Join(again.Target.Notes, "\n")
-	for _, want := range []string{"connections of server:db1: 5 values", "queue of server:db1: 5 values"} {
+	for _, name := range []string{"connections", "queue"} {
+		want := fmt.Sprintf("%s of server:db1: %d values", name, len(intervals))
 		if !strings.Contains(notes, want) {
 			t.Errorf("the record does not say %q:\n%s", want, notes)
 		}

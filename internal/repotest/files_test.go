@@ -5,7 +5,6 @@ import (
 	"go/ast"
 	"path"
 	"slices"
-	"strings"
 	"testing"
 )
 
@@ -14,12 +13,12 @@ import (
 // opened by internal/safeopen and written by internal/replace.
 var opens = []string{"Open", "OpenFile", "ReadFile", "Create", "WriteFile", "Rename"}
 
-// owners are the folders, with those below them, that own the files that they open, with the reason. A key with "*"
-// ends after one more folder.
+// owners are the folders, with those below them, that own the files that they open, with the reason.
 var owners = map[string]string{
 	"internal":                     "the ground: safeopen and replace themselves, and files of the kernel and of tests",
 	"lab":                          "directories of labs and engines, disks, and files of the kernel",
 	"disk":                         "test files of probes, devices and files of the kernel",
+	"fleet":                        "directories of coordinators and agents, and files of the kernel",
 	"record":                       "the directory of a record that this process writes, and files of the kernel",
 	"measure":                      "files of the kernel",
 	"bench":                        "not in the program",
@@ -29,9 +28,6 @@ var owners = map[string]string{
 	"report/html/recordtest":       "not in the program",
 	"platform/vsphere/vspheretest": "not in the program",
 }
-
-// ownFiles are single files of other folders, with the reason.
-var ownFiles = map[string]string{}
 
 func fileUses(s source) []string {
 	var found []string
@@ -48,11 +44,8 @@ func fileUses(s source) []string {
 	return found
 }
 
-// owner returns the key of [owners] or [ownFiles] that lets a file open others, "" if there is none.
+// owner returns the key of [owners] that lets a file open others, "" if there is none.
 func owner(name string) string {
-	if ownFiles[name] != "" {
-		return name
-	}
 	for folder := path.Dir(name); folder != "."; folder = path.Dir(folder) {
 		if owners[folder] != "" {
 			return folder
@@ -64,7 +57,7 @@ func owner(name string) string {
 func TestFilesAreOpenedInOnePlace(t *testing.T) {
 	used := map[string]bool{}
 	for _, s := range sources(t) {
-		if s.isTest() || strings.HasSuffix(s.name, "_test.go") {
+		if s.isTest() {
 			continue
 		}
 		uses := fileUses(s)
@@ -79,11 +72,9 @@ func TestFilesAreOpenedInOnePlace(t *testing.T) {
 			t.Errorf("%s: open files with internal/safeopen and write them with internal/replace, which know pipes, devices, links and limits", use)
 		}
 	}
-	for _, list := range []map[string]string{owners, ownFiles} {
-		for key := range list {
-			if !used[key] {
-				t.Errorf("the exception for %s is no longer needed: remove it", key)
-			}
+	for key := range owners {
+		if !used[key] {
+			t.Errorf("the exception for %s is no longer needed: remove it", key)
 		}
 	}
 }
