@@ -23,6 +23,12 @@ func outputs(t *testing.T) map[string][]string {
 	if _, err := (recordtest.Probe{}).Write(probe); err != nil {
 		t.Fatal(err)
 	}
+	runs := []string{filepath.Join(dir, "a"), filepath.Join(dir, "b")}
+	for i, run := range runs {
+		if _, err := (recordtest.Run{Seconds: 6, Rate: 90, Median: 2e6, Seed: uint64(i)}).Write(run); err != nil {
+			t.Fatal(err)
+		}
+	}
 	log, err := filepath.Abs("../../workload/recorded/testdata/commands.jsonl")
 	if err != nil {
 		t.Fatal(err)
@@ -31,7 +37,7 @@ func outputs(t *testing.T) map[string][]string {
 	return map[string][]string{
 		"report -o":                   {"report", probe, "--format", "md", "-o", "%s"},
 		"report -o, a page":           {"report", probe, "-o", "%s"},
-		"history -o":                  {"history", dir, "--format", "json", "-o", "%s"},
+		"compare -o":                  {"compare", runs[0], runs[1], "--format", "json", "-o", "%s"},
 		"workload record -o":          append(record, "-o", "%s"),
 		"workload record --recording": append(record, "-o", filepath.Join(dir, "out.yaml"), "--recording", "%s"),
 	}
@@ -84,7 +90,7 @@ func TestOutputsAreWrittenThrough(t *testing.T) {
 					t.Fatal(err)
 				}
 				before[p] = info.Mode()
-				if code, _, problems := runOutput(t, args, at(p), nil); code != exitSuccess {
+				if code, _, problems := runOutput(t, args, at(p), nil); code == exitFailure || code == exitUsage {
 					t.Errorf("%s: exit %d\n%s", p, code, problems)
 				}
 			}
@@ -96,6 +102,9 @@ func TestOutputsAreWrittenThrough(t *testing.T) {
 			file, err := os.ReadFile(at("file"))
 			if err != nil || string(file) == "old" || len(file) == 0 {
 				t.Errorf("the target of the link has %.20q, %v", file, err)
+			}
+			if f, err := os.OpenFile(at("fifo"), os.O_RDWR, 0); err == nil {
+				f.Close() // the reader ends, also if nobody wrote
 			}
 			if text := <-read; len(text) == 0 {
 				t.Error("the reader of the FIFO got nothing")
@@ -113,7 +122,7 @@ func TestOutputToStandardOutput(t *testing.T) {
 	for name, args := range outputs(t) {
 		t.Run(name, func(t *testing.T) {
 			code, out, problems := runOutput(t, args, "-", nil)
-			if code != exitSuccess || out == "" || strings.Contains(out, "wrote -") {
+			if code == exitFailure || code == exitUsage || out == "" || strings.Contains(out, "wrote -") {
 				t.Errorf("-: exit %d, %.100q\n%s", code, out, problems)
 			}
 			if info, err := os.Lstat("-"); err == nil {
@@ -128,7 +137,7 @@ func TestOutputToStandardOutput(t *testing.T) {
 			if _, err := f.WriteString("before\n"); err != nil {
 				t.Fatal(err)
 			}
-			if code, _, problems := runOutput(t, args, path, f); code != exitSuccess {
+			if code, _, problems := runOutput(t, args, path, f); code == exitFailure || code == exitUsage {
 				t.Errorf("the file of standard output: exit %d\n%s", code, problems)
 			}
 			got, err := os.ReadFile(path)
