@@ -7,13 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/drill/ledger"
+	"github.com/plimsoll-bench/plimsoll/internal/safeopen"
 	"github.com/plimsoll-bench/plimsoll/internal/wait"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/server"
@@ -183,11 +183,14 @@ func (r *rollbackFiles) Scan(ctx context.Context, _ string, each func([]byte) er
 	return nil
 }
 
+// maxTrace bounds a file of a member: a segment of a journal, or the file of a rollback.
+const maxTrace = 1 << 30
+
 // readFile reads a file of a member, whose disk may hang.
 func readFile(ctx context.Context, patience time.Duration, member, file string) (data []byte, err error) {
 	reading := wait.Wait{Name: "read of " + file + " of " + member, Limit: cmp.Or(patience, defaultPatience)}
 	err = reading.Do(ctx, func(ctx context.Context) (err error) {
-		data, err = wait.Detached(ctx, func() ([]byte, error) { return os.ReadFile(file) })
+		data, err = wait.Detached(ctx, func() ([]byte, error) { return safeopen.ReadPath(file, maxTrace) })
 		return err
 	})
 	return data, err

@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/plimsoll-bench/plimsoll/internal/pathname"
 )
 
 // DiagnosticsDir has what members wrote into diagnostic.data, one directory for each.
@@ -22,7 +24,7 @@ const DiagnosticsDir = "diagnostic.data"
 const MaxDiagnostics = 16 << 20
 
 // diagnosticFile is how diagnostic data are called in the checksums.
-var diagnosticFile = regexp.MustCompile(`^diagnostic\.data/[A-Za-z0-9_-][A-Za-z0-9._-]*/metrics\.[A-Za-z0-9._:-]+$`)
+var diagnosticFile = regexp.MustCompile(`^diagnostic\.data/[A-Za-z0-9%_-][A-Za-z0-9%._-]*/metrics\.[A-Za-z0-9._:-]+$`)
 
 // escapeGlob makes a pattern that matches a path as it is written.
 func escapeGlob(path string) string {
@@ -40,7 +42,7 @@ func (w *RunWriter) AddDiagnostics(member, dir string, since time.Time) error {
 	if len(files) == 0 || w.failed != nil {
 		return w.failed
 	}
-	name := path.Join(DiagnosticsDir, logName(member))
+	name := path.Join(DiagnosticsDir, pathname.Of(member))
 	out := filepath.Join(w.dir, filepath.FromSlash(name))
 	if err := os.MkdirAll(out, 0o755); err != nil {
 		return fmt.Errorf("the diagnostic data of %s are not in the record: %w", member, err)

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"strings"
+
+	"github.com/plimsoll-bench/plimsoll/internal/finite"
 )
 
 // Files of the record of a run.
@@ -50,6 +52,6 @@ func marshal(v any) ([]byte, error) {
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
 	e.SetIndent("", "  ")
-	err := e.Encode(v)
+	err := finite.Encode(e, v)
 	return []byte(b.String()), err
 }

@@ -10,10 +10,10 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
-	"strings"
 
 	"github.com/klauspost/compress/zstd"
 
+	"github.com/plimsoll-bench/plimsoll/internal/pathname"
 	"github.com/plimsoll-bench/plimsoll/internal/redact"
 )
 
@@ -28,7 +28,7 @@ const MaxLog = 8 << 20
 const maxLogLine = 64 << 10
 
 // logFile is how logs are called in the checksums.
-var logFile = regexp.MustCompile(`^logs/[A-Za-z0-9_-][A-Za-z0-9._-]*\.log\.zst$`)
+var logFile = regexp.MustCompile(`^logs/[A-Za-z0-9%_-][A-Za-z0-9%._-]*\.log\.zst$`)
 
 // LogPart is a stretch of a log file.
 type LogPart struct {
@@ -46,27 +46,12 @@ func (w *RunWriter) AddLog(member string, parts []LogPart) error {
 	if total == 0 || w.failed != nil {
 		return w.failed
 	}
-	name := path.Join(LogsDir, logName(member)+".log.zst")
+	name := path.Join(LogsDir, pathname.Of(member)+".log.zst")
 	if err := w.writeLog(filepath.Join(w.dir, filepath.FromSlash(name)), parts); err != nil {
 		return fmt.Errorf("the log of %s is not in the record: %w", member, err)
 	}
 	w.run.Files = append(w.run.Files, File{name, "the log of " + w.red.text(member) + " during the run, compressed with zstd"})
 	return nil
-}
-
-// logName makes a file name of the name of a member.
-func logName(member string) string {
-	name := strings.Map(func(r rune) rune {
-		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '_' || r == '.' {
-			return r
-		}
-		return '-'
-	}, member)
-	name = strings.TrimLeft(name[:min(len(name), 100)], ".")
-	if name == "" {
-		return "member"
-	}
-	return name
 }
 
 func (w *RunWriter) writeLog(file string, parts []LogPart) (err error) {

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/plimsoll-bench/plimsoll/internal/deep"
+	"github.com/plimsoll-bench/plimsoll/internal/finite"
 	"github.com/plimsoll-bench/plimsoll/internal/redact"
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/spec"
@@ -88,11 +89,18 @@ func (r *redactor) failures(list []measure.FailureCount) []measure.FailureCount 
 	return out
 }
 
-// redacted returns a deep copy of a value without credentials in any of its texts.
+// redacted returns a deep copy of a value without credentials in any of its texts, and without numbers that JSON has
+// not.
 func redacted[T any](r *redactor, v T) T {
+	v, _ = written(r, v)
+	return v
+}
+
+// written is [redacted], with the places of the numbers that are not in the copy.
+func written[T any](r *redactor, v T) (T, []string) {
 	v = deep.Copy(v)
 	r.clean(reflect.ValueOf(&v).Elem(), place{})
-	return v
+	return v, finite.Clean(&v)
 }
 
 // RedactedRun returns a specification of a run as a record keeps it: without credentials.

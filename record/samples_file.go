@@ -1,11 +1,16 @@
 package record
 
 import (
+	"cmp"
 	"errors"
+	"fmt"
 	"io/fs"
 	"maps"
-	"math"
+	"slices"
+	"strings"
 	"time"
+
+	"github.com/plimsoll-bench/plimsoll/internal/finite"
 )
 
 // Samples stores what was seen beside the load, in order of time. The run must have begun. The file is made
@@ -19,7 +24,10 @@ func (w *RunWriter) Samples(list []Sample) error {
 	}
 	lines := make([]any, len(list))
 	for i := range list {
-		list[i].Source, list[i].Values = w.red.source(list[i].Source), finite(list[i].Values)
+		list[i].Source = w.red.source(list[i].Source)
+		for _, name := range finite.Take(list[i].Values) {
+			w.dropped.add(list[i].Source, name)
+		}
 		lines[i] = list[i]
 	}
 	if w.samples == nil {
@@ -36,10 +44,38 @@ func (w *RunWriter) Samples(list []Sample) error {
 	return nil
 }
 
-// finite leaves out what JSON has no number for.
-func finite(values map[string]float64) map[string]float64 {
-	maps.DeleteFunc(values, func(_ string, v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) })
-	return values
+// droppedValues counts values of series that were left out, because they are not finite or far too large.
+type droppedValues map[seriesKey]int64
+
+func (d *droppedValues) add(source, name string) {
+	if *d == nil {
+		*d = droppedValues{}
+	}
+	(*d)[seriesKey{source, name}]++
+}
+
+// NotTaken says how many values of a series were left out by [finite.Take].
+func NotTaken(source, name string, n int64) string {
+	return fmt.Sprintf("%s of %s: %d values were not finite numbers below %g and are left out", name, source, n, finite.Most)
+}
+
+// mostNamed bounds the series that a note names.
+const mostNamed = 10
+
+// notes says how many values are missing, and of which series.
+func (d droppedValues) notes() []string {
+	var out []string
+	keys := slices.SortedFunc(maps.Keys(d), func(a, b seriesKey) int {
+		return cmp.Or(strings.Compare(a.source, b.source), strings.Compare(a.name, b.name))
+	})
+	for i, k := range keys {
+		if i == mostNamed {
+			out = append(out, fmt.Sprintf("values of %d more series were not finite numbers below %g and are left out", len(keys)-i, finite.Most))
+			break
+		}
+		out = append(out, NotTaken(k.source, k.name, d[k]))
+	}
+	return out
 }
 
 // settleSeries counts the samples of the measured phase as far as it was written, and forgets those from
@@ -79,6 +115,7 @@ func recoverSeries(dir string, sums *summaries) ([]Series, error) {
 	}
 	var series seriesSums
 	_, err := EachSample(dir, func(x Sample) error {
+		finite.Take(x.Values)
 		series.add([]Sample{x})
 		series.settle(s.Start, s.End)
 		return nil

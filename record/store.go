@@ -89,7 +89,12 @@ type signed interface{ sign(k *mac.Key) error }
 
 // Redacted returns a copy of a result without credentials, as [Store.Write] writes it.
 func (s *Store[R]) Redacted(r R) (none R, err error) {
-	out := redacted(&s.red, r)
+	out, dropped := written(&s.red, r)
+	if len(dropped) > 0 {
+		h := out.Common()
+		h.Validity = append(h.Validity, notFinite(dropped))
+		measure.SortFindings(h.Validity)
+	}
 	if m, ok := any(out).(signed); ok && s.key != nil {
 		if err := m.sign(s.key); err != nil {
 			return none, err
@@ -105,6 +110,17 @@ func (s *Store[R]) Redacted(r R) (none R, err error) {
 			"please report it", s.kind.noun)
 	}
 	return out, nil
+}
+
+// notFinite says which numbers of a result are missing.
+func notFinite(places []string) measure.Finding {
+	named := places[:min(len(places), mostNamed)]
+	text := fmt.Sprintf("%d numbers are not finite, so they are not in the record: %s", len(places), strings.Join(named, ", "))
+	if len(places) > len(named) {
+		text += ", …"
+	}
+	return measure.Finding{ID: "not-finite", Severity: measure.Warning,
+		Text: text + ". A value that was measured or configured is far too large. Look for it in the series and in the specification"}
 }
 
 // resumed is a result that is resumed from its record.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
+	"github.com/plimsoll-bench/plimsoll/internal/finite"
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
@@ -37,6 +38,7 @@ type RunWriter struct {
 	series    seriesSums
 	services  map[string]serviceUse // what the REST service used, by phase
 	rewritten time.Duration
+	dropped   droppedValues
 	failed    error
 	finished  bool
 }
@@ -83,7 +85,7 @@ func createPacked(dir, name string) (*packedLines, error) {
 func (f *packedLines) write(list ...any) error {
 	lines := json.NewEncoder(f.compress)
 	for _, x := range list {
-		if err := lines.Encode(x); err != nil {
+		if err := finite.Encode(lines, x); err != nil {
 			return err
 		}
 	}
@@ -297,6 +299,7 @@ func (w *RunWriter) Finish(e Ending) (*Run, error) {
 	ended := e.Ended.UTC()
 	w.run.Status, w.run.Ended, w.run.Problem = e.Status, &ended, e.Problem
 	w.run.Course, w.run.Objectives, w.run.Validity = e.Course, e.Objectives, e.Validity
+	w.run.Target.Notes = append(w.run.Target.Notes, w.dropped.notes()...)
 	// Intervals or events that were lost must not look like a complete record.
 	err := w.check(w.close())
 	if err != nil && e.Status != Failed {

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/plimsoll-bench/plimsoll/internal/replace"
 	"github.com/plimsoll-bench/plimsoll/internal/safeopen"
 )
 
@@ -66,7 +67,7 @@ func (c *Ceiling) Write(home string) error {
 		return err
 	}
 	if err = os.MkdirAll(home, 0o755); err == nil {
-		err = os.WriteFile(filepath.Join(home, ceilingFile), append(b, '\n'), 0o644)
+		err = replace.File(filepath.Join(home, ceilingFile), append(b, '\n'), 0o644, false)
 	}
 	if err != nil {
 		return fmt.Errorf("cannot store the calibration: %w", err)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
+	"github.com/plimsoll-bench/plimsoll/internal/pathname"
 	"github.com/plimsoll-bench/plimsoll/load"
 	"github.com/plimsoll-bench/plimsoll/disk/device"
 	"github.com/plimsoll-bench/plimsoll/measure"
@@ -198,7 +199,7 @@ func CourseOf(p *load.Report, err error) record.Course {
 
 // NewRecordDir returns the name of a directory that does not exist yet, for a run without --out.
 func NewRecordDir(workload string, now time.Time) string {
-	base := filepath.Join(DefaultDir, "runs", now.Format("20060102-150405")+"-"+workload)
+	base := filepath.Join(DefaultDir, "runs", now.Format("20060102-150405")+"-"+pathname.Of(workload))
 	dir := base
 	for n := 2; ; n++ {
 		if _, err := os.Lstat(dir); errors.Is(err, fs.ErrNotExist) || n > 1000 {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/internal/mongouri"
+	"github.com/plimsoll-bench/plimsoll/internal/safeopen"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/run/observe"
 	"github.com/plimsoll-bench/plimsoll/spec"
@@ -133,7 +134,7 @@ func (t *labTarget) secrets() []string {
 		if !e.Type().IsRegular() {
 			continue
 		}
-		if b, err := os.ReadFile(filepath.Join(dir, e.Name())); err == nil {
+		if b, err := safeopen.ReadFile(dir, e.Name(), safeopen.MaxSecret); err == nil {
 			all = append(all, strings.TrimSpace(string(b)))
 		}
 	}

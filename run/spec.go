@@ -38,7 +38,7 @@ func openWorkload(asked spec.Run, opts Options, now time.Time) (workload.Workloa
 		Client:     opts.Client,
 		Clients:    max(opts.Clients, 1),
 		Params:     asked.Workload.Params,
-		Open:       safeopen.OpenInput,
+		Open:       openHistogram,
 	}
 	if asked.Load.Replay != "" {
 		w, err := openReplay(asked.Load.Replay, asking)
@@ -62,9 +62,16 @@ func openWorkload(asked spec.Run, opts Options, now time.Time) (workload.Workloa
 	return w, err
 }
 
+// openHistogram opens a histogram of YCSB, which a workload may read more than once.
+func openHistogram(name string) (io.ReadCloser, error) {
+	return safeopen.OpenLimited(name, safeopen.MaxDocument)
+}
+
 // openReplay opens a recording.
 func openReplay(name string, asking workload.Spec) (workload.Workload, error) {
-	w, err := recorded.OpenReplay(func() (io.ReadCloser, error) { return safeopen.OpenInput(name) }, asking)
+	w, err := recorded.OpenReplay(func() (io.ReadCloser, error) {
+		return safeopen.OpenLimited(name, recorded.MaxRecording)
+	}, asking)
 	if err != nil {
 		return nil, fmt.Errorf("cannot replay %s: %w", name, err)
 	}

@@ -13,8 +13,8 @@ import (
 	"github.com/plimsoll-bench/plimsoll/internal/nearest"
 )
 
-// maxSpecBytes bounds a specification. A larger file is something else.
-const maxSpecBytes = 1 << 20
+// MaxBytes bounds a specification and a workload file. A larger file is something else.
+const MaxBytes = 1 << 20
 
 // ReadRun reads a specification in YAML (JSON is YAML). An unknown key, a duplicate key, or a second document is an
 // error with the line and, for a key, the nearest known one. The caller must complete the result ([Run.Complete]).
@@ -23,11 +23,11 @@ func ReadRun(r io.Reader) (Run, error) { return ReadStrict[Run](r, "specificatio
 // ReadStrict reads one YAML document into a type that has all known keys. what is its name in errors.
 func ReadStrict[T any](r io.Reader, what string) (T, error) {
 	var spec, none T
-	b, err := io.ReadAll(io.LimitReader(r, maxSpecBytes+1))
+	b, err := io.ReadAll(io.LimitReader(r, MaxBytes+1))
 	if err != nil {
 		return none, fmt.Errorf("cannot read the %s: %w", what, err)
 	}
-	if len(b) > maxSpecBytes {
+	if len(b) > MaxBytes {
 		return none, fmt.Errorf("the %s is larger than 1 MiB. Is this the right file?", what)
 	}
 	root, err := parseYAML(string(b))

@@ -1,8 +1,8 @@
 package spec
 
 import (
+	"errors"
 	"fmt"
-	"io"
 	"path/filepath"
 	"strings"
 
@@ -40,17 +40,12 @@ func (w *Workload) read() error {
 	if !w.IsFile() || w.File != nil && w.File.Path == w.Name {
 		return nil
 	}
-	f, err := safeopen.OpenInput(w.Name)
-	if err != nil {
-		return fmt.Errorf("workload.name: cannot open the workload file: %w", err)
-	}
-	defer f.Close()
-	b, err := io.ReadAll(io.LimitReader(f, maxSpecBytes+1))
+	b, err := safeopen.ReadPath(w.Name, MaxBytes)
 	switch {
-	case err != nil:
-		return fmt.Errorf("workload.name: cannot read %s: %w", w.Name, err)
-	case len(b) > maxSpecBytes:
+	case errors.As(err, new(*safeopen.LimitError)):
 		return fmt.Errorf("workload.name: %s is larger than 1 MiB. Is this a workload file?", w.Name)
+	case err != nil:
+		return fmt.Errorf("workload.name: cannot open the workload file: %w", err)
 	}
 	w.File = &WorkloadFile{Path: w.Name, Text: string(b)}
 	return nil

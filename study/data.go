@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/plimsoll-bench/plimsoll/internal/safeopen"
@@ -54,7 +55,7 @@ func shapeOf(asked spec.Run) (shape, error) {
 		Text: asked.Workload.Text(),
 		Name: asked.Workload.Name, Mode: asked.Workload.Mode, Records: int64(asked.Workload.Records),
 		Operations: int64(asked.Load.Operations), Seed: asked.Workload.Seed, Clients: 1, Params: asked.Workload.Params,
-		Open: safeopen.OpenInput,
+		Open: func(name string) (io.ReadCloser, error) { return safeopen.OpenLimited(name, safeopen.MaxDocument) },
 	})
 	if err != nil {
 		return shape{}, err

@@ -2,6 +2,7 @@ package ycsb
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
+	"github.com/plimsoll-bench/plimsoll/internal/replace"
 	"github.com/plimsoll-bench/plimsoll/load"
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
@@ -19,40 +21,46 @@ import (
 type output struct {
 	settings *settings
 	stdout   io.Writer
-	raw      *os.File // nil if there is none
+	raw      *os.File        // nil if there is none
+	file     *replace.Output // of the property exportfile, nil if there is none
 	options  ycsbtext.Options
 }
 
 // openOutput opens the files before the run, so that an error does not waste a run.
-func openOutput(s *settings, stdout io.Writer, start time.Time) (*output, error) {
+func openOutput(ctx context.Context, s *settings, stdout io.Writer, start time.Time) (*output, error) {
 	o := &output{settings: s, stdout: stdout, options: s.text}
 	o.options.Start = start
 	if s.hdrLogs {
-		o.options.Log = func(series string) (io.WriteCloser, error) { return os.Create(s.hdrPrefix + series + ".hdr") }
+		o.options.Log = func(series string) (io.WriteCloser, error) {
+			f, err := replace.Create(ctx, s.hdrPrefix+series+".hdr", 0o644)
+			return closer{f}, err
+		}
 	}
 	if s.exportFile != "" {
-		f, err := os.Create(s.exportFile)
-		if err != nil {
-			return nil, fmt.Errorf("property exportfile: %w", err)
-		}
-		if err := f.Close(); err != nil {
+		var err error
+		if o.file, err = replace.Create(ctx, s.exportFile, 0o644); err != nil {
 			return nil, fmt.Errorf("property exportfile: %w", err)
 		}
 	}
 	if s.text.Type.NeedsPoints() {
-		return o, o.openRaw()
+		return o, o.openRaw(ctx)
 	}
 	return o, nil
 }
 
-func (o *output) openRaw() (err error) {
+// closer ends an output when it is closed.
+type closer struct{ *replace.Output }
+
+func (c closer) Close() error { return c.Commit() }
+
+func (o *output) openRaw(ctx context.Context) (err error) {
 	if o.settings.rawFile == "" {
 		fmt.Fprintln(o.stdout, "Raw data measurement: will output to stdout.")
 		o.options.RawOut = o.stdout
 		return nil
 	}
 	fmt.Fprintln(o.stdout, "Raw data measurement: will output to result file: "+o.settings.rawFile)
-	if o.raw, err = os.OpenFile(o.settings.rawFile, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644); err != nil {
+	if o.raw, err = replace.Append(ctx, o.settings.rawFile, 0o644); err != nil {
 		return fmt.Errorf("property measurement.raw.output_file: %w", err)
 	}
 	o.options.RawOut = o.raw
@@ -60,6 +68,9 @@ func (o *output) openRaw() (err error) {
 }
 
 func (o *output) close() error {
+	if o.file != nil {
+		_ = o.file.Abort() // it does nothing to a result that is complete
+	}
 	if o.raw == nil {
 		return nil
 	}
@@ -71,12 +82,8 @@ func (o *output) close() error {
 // export writes the summary to standard output or to the property exportfile.
 func (o *output) export(overall *ycsbtext.Overall, m *ycsbtext.Measurements) error {
 	w, done := o.stdout, func() error { return nil }
-	if o.settings.exportFile != "" {
-		f, err := os.Create(o.settings.exportFile)
-		if err != nil {
-			return err
-		}
-		w, done = f, f.Close
+	if o.file != nil {
+		w, done = o.file, o.file.Commit
 	}
 	buffered := bufio.NewWriter(w)
 	err := export(buffered, o.settings.exporter, overall, m)

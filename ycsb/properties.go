@@ -1,17 +1,18 @@
 package ycsb
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/plimsoll-bench/plimsoll/internal/nearest"
+	"github.com/plimsoll-bench/plimsoll/internal/safeopen"
 	"github.com/plimsoll-bench/plimsoll/workload"
 )
 
@@ -47,7 +48,7 @@ func readProperties(a *Args) (p *properties, notes []string, err error) {
 // ReadFile reads one property file. If there is no file of the name of a stock workload of YCSB, it uses the one that
 // is built in; note names it.
 func ReadFile(name string) (props map[string]string, note string, err error) {
-	f, err := os.Open(name)
+	f, err := safeopen.OpenInput(context.Background(), name, safeopen.MaxDocument) // no signal is caught yet
 	if errors.Is(err, fs.ErrNotExist) {
 		base := filepath.Base(name)
 		if stock, ok := workload.Stock(base); ok && strings.HasPrefix(base, "workload") {

@@ -139,7 +139,7 @@ func (r *call) announce() {
 // measure runs the load and prints the result.
 func (r *call) measure(ctx context.Context, core workload.Workload, st store.Store, cfg load.Config) error {
 	start := r.process.Now()
-	out, err := openOutput(r.settings, r.process.Stdout, start)
+	out, err := openOutput(ctx, r.settings, r.process.Stdout, start)
 	if err != nil {
 		return err
 	}

@@ -121,7 +121,7 @@ func (r *call) readAll() error {
 }
 
 func (r *call) readWorkload() (err error) {
-	open := safeopen.OpenInput
+	open := func(name string) (io.ReadCloser, error) { return safeopen.OpenLimited(name, safeopen.MaxDocument) }
 	if r.params, _, err = workload.ParseYCSB(r.props.values, open); err != nil {
 		return failed(Usage, fmt.Errorf("property %w", err))
 	}

@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"strings"
 
 	"github.com/plimsoll-bench/plimsoll/internal/permit"
 	"github.com/plimsoll-bench/plimsoll/internal/redact"
+	"github.com/plimsoll-bench/plimsoll/internal/safeopen"
 )
 
 // Forms of an address that keep it, with its password, out of the list of processes.
@@ -73,7 +73,8 @@ func openFile(env *environment, name string) (io.ReadCloser, error) {
 	if name == "-" {
 		return io.NopCloser(env.stdin), nil
 	}
-	return os.Open(name)
+	// Files are read before a command catches signals, so a signal ends the wait for a pipe.
+	return safeopen.OpenInput(context.Background(), name, safeopen.MaxDocument)
 }
 
 // readSpec reads a file (see [openFile]). what is its kind in errors. hint says what to do if the file does not exist.

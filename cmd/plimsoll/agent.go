@@ -3,9 +3,10 @@ package main
 import (
 	"bufio"
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
-	"os"
+	"io"
 	"os/signal"
 	"strings"
 	"syscall"
@@ -16,6 +17,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/drill"
 	"github.com/plimsoll-bench/plimsoll/fleet"
 	"github.com/plimsoll-bench/plimsoll/fleet/nats"
+	"github.com/plimsoll-bench/plimsoll/internal/safeopen"
 	"github.com/plimsoll-bench/plimsoll/run"
 )
 
@@ -64,7 +66,7 @@ func (o *agentOptions) run(cmd *cobra.Command, env *environment) error {
 		return usageError("--connect is missing: give the address that the coordinator shows (plimsoll run … --agents N)")
 	}
 	var err error
-	if o.Server.Token, err = o.token(env); err != nil {
+	if o.Server.Token, err = o.token(cmd.Context(), env); err != nil {
 		return err
 	}
 	o.Facts.Version, o.Facts.Commit = toolVersion()
@@ -86,21 +88,20 @@ func (o *agentOptions) run(cmd *cobra.Command, env *environment) error {
 }
 
 // token reads the token of the coordinator. With credentials there is none.
-func (o *agentOptions) token(env *environment) (string, error) {
+func (o *agentOptions) token(ctx context.Context, env *environment) (string, error) {
 	var text string
 	switch {
 	case o.tokenFile == "-":
-		line, err := bufio.NewReader(env.stdin).ReadString('\n')
+		line, err := bufio.NewReader(io.LimitReader(env.stdin, safeopen.MaxSecret)).ReadString('\n')
 		if err != nil && line == "" {
 			return "", usageError("no token came from standard input")
 		}
 		text = line
 	case o.tokenFile != "":
-		b, err := os.ReadFile(o.tokenFile)
-		if err != nil {
+		var err error
+		if text, err = safeopen.ReadSecretInput(ctx, o.tokenFile); err != nil {
 			return "", withExit(exitUsage, err)
 		}
-		text = string(b)
 	default:
 		text = env.getenv(tokenVariable)
 	}

@@ -2,13 +2,13 @@ package main
 
 import (
 	"fmt"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/plimsoll-bench/plimsoll/fleet/kubernetes"
+	"github.com/plimsoll-bench/plimsoll/internal/safeopen"
 )
 
 // kubernetesFlags say where and how agents run in a cluster.
@@ -51,16 +51,16 @@ that lets nothing connect to the agents. The agents connect to the address that 
 with --place manual.`,
 		Example: `  plimsoll agents manifest --agents 8 --connect tls://10.0.0.5:4100 --token-file token | kubectl apply -f -`,
 		Args:    noArguments,
-		RunE: func(*cobra.Command, []string) error {
+		RunE: func(cmd *cobra.Command, _ []string) error {
 			for file, text := range map[string]*string{token: &o.Token, creds: &o.Creds} {
 				if file == "" {
 					continue
 				}
-				b, err := os.ReadFile(file)
+				b, err := safeopen.ReadSecretInput(cmd.Context(), file)
 				if err != nil {
 					return withExit(exitUsage, err)
 				}
-				*text = strings.TrimSpace(string(b))
+				*text = strings.TrimSpace(b)
 			}
 			manifest, err := kubernetes.Manifest(o.Settings)
 			if err != nil {

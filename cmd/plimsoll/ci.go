@@ -15,10 +15,12 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
+	"github.com/plimsoll-bench/plimsoll/internal/safeopen"
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/record/remote"
 	"github.com/plimsoll-bench/plimsoll/report"
+	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/study/judge"
 )
 
@@ -157,7 +159,7 @@ func (f *ciFlags) lines(env *environment) error {
 
 // run runs a specification as its own command does. A missed objective is no reason to stop: its record counts.
 func (f *ciFlags) run(ctx context.Context, env *environment, file, dir string) error {
-	b, err := os.ReadFile(file)
+	b, err := safeopen.ReadPath(file, spec.MaxBytes)
 	if err != nil {
 		return withExit(exitUsage, fmt.Errorf("cannot read the specification: %w", err))
 	}
@@ -215,8 +217,8 @@ func (f *ciFlags) finish(env *environment, g *record.Gate) error {
 		if err := write(&b, g); err != nil {
 			return err
 		}
-		if err := os.WriteFile(file, b.Bytes(), 0o644); err != nil {
-			return withHint(exitFailure, fmt.Errorf("cannot write the result: %w", err), "check the directory and its free space")
+		if err := writeResult(env, file, b.Bytes()); err != nil {
+			return err
 		}
 	}
 	if err := f.write(env, func(w io.Writer) error { return printResult(w, g, f.format) }); err != nil {

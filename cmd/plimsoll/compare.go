@@ -2,9 +2,9 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
 
@@ -26,7 +26,7 @@ func (f *judgeFlags) add(cmd *cobra.Command, formats []string, verdicts string) 
 	formatFlag(cmd.Flags(), &f.format, "result", formats...)
 	cmd.Flags().StringSliceVar(&f.metrics, "metric", nil, "`metrics`, for example throughput,read.p99,errors (default: throughput, errors, and mean and p99 of each operation)")
 	cmd.Flags().StringVar(&f.margin, "margin", "3%", "smallest `change` that matters")
-	cmd.Flags().StringVarP(&f.output, "output", "o", "", "output `file` (default: standard output)")
+	cmd.Flags().StringVarP(&f.output, "output", "o", "", "output `file` (default and -: standard output)")
 	cmd.Flags().StringSliceVar(&f.failIf, "fail-if", nil, "exit with code 4 if there is one of these `verdicts`: "+verdicts)
 }
 
@@ -68,8 +68,18 @@ func (f *judgeFlags) write(env *environment, print func(io.Writer) error) error 
 	if err := print(&b); err != nil {
 		return err
 	}
-	if err := os.WriteFile(f.output, b.Bytes(), 0o644); err != nil {
-		return withHint(exitFailure, fmt.Errorf("cannot write the result: %w", err), "check the directory of -o and its free space")
+	return writeResult(env, f.output, b.Bytes())
+}
+
+// writeResult writes a verdict to what a person named.
+func writeResult(env *environment, path string, text []byte) error {
+	// No signal is caught here, so it ends the program.
+	err := writeOutput(context.Background(), env, path, 0o644, func(w io.Writer) error {
+		_, err := w.Write(text)
+		return err
+	})
+	if err != nil {
+		return withHint(exitFailure, fmt.Errorf("cannot write the result: %w", err), "check the directory and its free space")
 	}
 	return nil
 }

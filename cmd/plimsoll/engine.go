@@ -204,11 +204,11 @@ func (a accessFlags) read(opts *engine.StartOptions) error {
 	if a.passwordFile == "" {
 		return nil
 	}
-	text, err := safeopen.ReadInput(a.passwordFile)
+	text, err := safeopen.ReadSecretInput(context.Background(), a.passwordFile)
 	if err != nil {
 		return usageError("cannot read the password: %w", err)
 	}
-	if opts.Password = strings.TrimRight(string(text), "\r\n"); opts.Password == "" {
+	if opts.Password = strings.TrimRight(text, "\r\n"); opts.Password == "" {
 		return usageError("the password file %s is empty", a.passwordFile)
 	}
 	return nil

@@ -39,7 +39,7 @@ func TestEngineCommands(t *testing.T) {
 		{"engine run mongod --synchronous-commit off", exitFailure, "", "options of documentdb"},
 		{"engine run documentdb --user ada", exitUsage, "", "--user and --password-file need --auth"},
 		{"engine run documentdb --auth --password-file /nowhere/pw", exitUsage, "", "/nowhere/pw: no such file"},
-		{"engine run documentdb --auth --password-file /dev/null", exitUsage, "", "the password file /dev/null is empty"},
+		{"engine run documentdb --auth --password-file /dev/null", exitUsage, "", "/dev/null: not a regular file"},
 		{"engine install mongod --feed /nowhere/full.json", exitFailure, "", "Without a network"},
 		{"engine install mongod --version eight", exitFailure, "", "is not a release"},
 		{"engine install documentdb --version 8.0.12", exitFailure, "", "options of mongod"},

@@ -42,7 +42,7 @@ func TestFormsOfReports(t *testing.T) {
 			t.Errorf("%s of %s does not have %q:\n%.300s", x.format, filepath.Base(x.dir), x.want, got)
 		}
 	}
-	err := writeReport(&environment{stdout: io.Discard, stderr: io.Discard}, []string{probe, drill}, "md", "")
+	err := writeReport(t.Context(), &environment{stdout: io.Discard, stderr: io.Discard}, []string{probe, drill}, "md", "")
 	if err == nil || !strings.Contains(err.Error(), "is neither a run nor a study") {
 		t.Errorf("a probe and a drill as text: %v", err)
 	}

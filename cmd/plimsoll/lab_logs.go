@@ -6,13 +6,13 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/plimsoll-bench/plimsoll/internal/nearest"
+	"github.com/plimsoll-bench/plimsoll/internal/safeopen"
 	"github.com/plimsoll-bench/plimsoll/lab"
 	"github.com/plimsoll-bench/plimsoll/lab/topology"
 	"github.com/plimsoll-bench/plimsoll/record"
@@ -157,7 +157,7 @@ func logsOf(e lab.Entry, name string) ([]string, error) {
 
 // copyFrom copies a file from an offset and returns its end. A file that became shorter is copied from its beginning.
 func copyFrom(w io.Writer, name string, at int64) (end int64, err error) {
-	f, err := os.Open(name)
+	f, err := safeopen.OpenFile(name)
 	if err != nil {
 		return at, err
 	}
@@ -176,7 +176,7 @@ func copyFrom(w io.Writer, name string, at int64) (end int64, err error) {
 // lastLines copies the last lines of a file and returns its end.
 func lastLines(w io.Writer, name string, lines int) (end int64, err error) {
 	const window = 1 << 20
-	f, err := os.Open(name)
+	f, err := safeopen.OpenFile(name)
 	if err != nil {
 		return 0, err
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/disk"
 	"github.com/plimsoll-bench/plimsoll/fleet/kubernetes"
+	"github.com/plimsoll-bench/plimsoll/internal/pathname"
 	"github.com/plimsoll-bench/plimsoll/internal/safeopen"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/report"
@@ -166,7 +167,7 @@ func (f *diskFlags) runInPods(cmd *cobra.Command, env *environment) error {
 	needs := asked.Size + 4*asked.Segment + 2*asked.Dirty
 	probes.Failed, err = f.pods.each(ctx, env, needs+needs/8+256<<20, args,
 		func(name string, _ kubernetes.Task, o kubernetes.Output) error {
-			dir := filepath.Join(out, name)
+			dir := filepath.Join(out, pathname.Of(name))
 			if err := record.UnpackFiles([]byte(o.Log), dir); err != nil {
 				return fmt.Errorf("the probe ended with exit code %d: %w: %s", o.Exit, err, endOf(o.Log))
 			}
@@ -187,7 +188,7 @@ func (f *diskFlags) runInPods(cmd *cobra.Command, env *environment) error {
 	}
 	if len(dirs) > 0 {
 		page := filepath.Join(out, "report.html")
-		if err := writeReport(env, dirs, "html", page); err != nil {
+		if err := writeReport(ctx, env, dirs, "html", page); err != nil {
 			return err
 		}
 	}

@@ -7,6 +7,7 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
+	"github.com/plimsoll-bench/plimsoll/internal/finite"
 	"github.com/plimsoll-bench/plimsoll/internal/visible"
 )
 
@@ -27,7 +28,7 @@ func printJSON(w io.Writer, v any) error {
 	e := json.NewEncoder(&b)
 	e.SetIndent("", "  ")
 	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
+	if err := finite.Encode(e, v); err != nil {
 		return err
 	}
 	_, err := direct(w).Write(visible.JSON(b.Bytes()))

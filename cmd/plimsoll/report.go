@@ -1,9 +1,9 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -36,8 +36,8 @@ Exit codes: 0 report written, 1 report not written, 2 usage error or unreadable 
 			}
 			return nil
 		},
-		RunE: func(_ *cobra.Command, args []string) error {
-			return writeReport(env, args, format, out)
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return writeReport(cmd.Context(), env, args, format, out)
 		},
 	}
 	formatFlag(cmd.Flags(), &format, "report", reportFormats()...)
@@ -46,7 +46,7 @@ Exit codes: 0 report written, 1 report not written, 2 usage error or unreadable 
 }
 
 // writeReport reads all records before it writes, so a failure leaves no partial file.
-func writeReport(env *environment, paths []string, format, out string) error {
+func writeReport(ctx context.Context, env *environment, paths []string, format, out string) error {
 	if format == "ycsb" && len(paths) > 1 {
 		return usageError("--format ycsb takes one record: give them one by one")
 	}
@@ -73,11 +73,14 @@ func writeReport(env *environment, paths []string, format, out string) error {
 		}
 		return writeRecord(w, sources[0], format)
 	}
-	if out == "" || out == "-" {
+	if out == "" {
 		return write(env.stdout)
 	}
-	if err := writeFile(out, write); err != nil {
-		return withExit(exitFailure, err)
+	if err := writeOutput(ctx, env, out, 0o644, write); err != nil {
+		return withExit(exitFailure, fmt.Errorf("cannot write the report %s: %w", out, err))
+	}
+	if isStdout(env, out) {
+		return nil
 	}
 	fmt.Fprintf(env.stderr, "report written to %s\n", out)
 	return nil
@@ -93,29 +96,4 @@ func reportName(paths []string) string {
 		return "report.html"
 	}
 	return strings.TrimSuffix(filepath.Base(abs), ".json") + ".html"
-}
-
-// writeFile replaces a file atomically.
-func writeFile(path string, write func(io.Writer) error) (err error) {
-	f, err := os.CreateTemp(filepath.Dir(path), ".plimsoll-report-*")
-	if err != nil {
-		return fmt.Errorf("cannot write the report %s: %w", path, err)
-	}
-	defer func() {
-		if err != nil {
-			f.Close()
-			os.Remove(f.Name())
-			err = fmt.Errorf("cannot write the report %s: %w", path, err)
-		}
-	}()
-	if err := write(f); err != nil {
-		return err
-	}
-	if err := f.Chmod(0o644); err != nil {
-		return err
-	}
-	if err := f.Close(); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), path)
 }

@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 
 	"github.com/spf13/cobra"
 
+	"github.com/plimsoll-bench/plimsoll/internal/replace"
 	"github.com/plimsoll-bench/plimsoll/record/schema"
 )
 
@@ -41,16 +41,12 @@ func newInitCommand(env *environment, what string, template []byte, next, more s
 }
 
 func writeNew(env *environment, name string, content []byte, next string) error {
-	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	err := replace.New(name, content, 0o644)
 	if errors.Is(err, fs.ErrExist) {
 		return usageError("%s exists already; give another name or remove the file", name)
 	}
 	if err != nil {
 		return usageError("cannot write %s: %v", name, err)
-	}
-	_, err = f.Write(content)
-	if err = errors.Join(err, f.Close()); err != nil {
-		return err
 	}
 	_, err = fmt.Fprintf(env.stdout, "wrote %s; next: %s %s\n", name, next, name)
 	return err

@@ -275,7 +275,7 @@ func (o *suiteRunOptions) print(env *environment, dir string) (verdict, err erro
 	}
 	fmt.Fprintf(env.stderr, "record: %s\n", dir)
 	page := filepath.Join(dir, "report.html")
-	if err := writeReport(env, []string{dir}, "html", page); err != nil {
+	if err := writeReport(context.Background(), env, []string{dir}, "html", page); err != nil {
 		return nil, err
 	}
 	fmt.Fprintf(env.stderr, "write the page again with: plimsoll report %s\n", dir)

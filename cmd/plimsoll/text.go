@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
+	"github.com/plimsoll-bench/plimsoll/internal/visible"
 )
 
 // All text of the terminal follows these rules: numbers have three significant digits and a unit in the same cell or in
@@ -31,7 +32,13 @@ type table struct {
 	last int // number of left-aligned columns at the end
 }
 
-func (t *table) row(cells ...string) { t.rows = append(t.rows, cells) }
+// row adds a row. What comes from outside stays in its line.
+func (t *table) row(cells ...string) {
+	for i, c := range cells {
+		cells[i] = visible.Line(c)
+	}
+	t.rows = append(t.rows, cells)
+}
 
 func (t *table) write(w io.Writer, indent string) {
 	var widths []int

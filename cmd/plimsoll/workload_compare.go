@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"math"
 
@@ -8,6 +9,7 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/internal/safeopen"
+	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/workload/own"
 	"github.com/plimsoll-bench/plimsoll/workload/recorded"
 )
@@ -44,12 +46,11 @@ and compare the two files.`,
 }
 
 func readWorkload(name string) (own.File, error) {
-	file, err := safeopen.OpenInput(name)
+	b, err := safeopen.ReadPath(name, spec.MaxBytes)
 	if err != nil {
 		return own.File{}, usageError("cannot read %s: %v", name, err)
 	}
-	defer file.Close()
-	f, err := own.Read(file)
+	f, err := own.Read(bytes.NewReader(b))
 	if err != nil {
 		return f, usageError("%s: %v", name, err)
 	}

@@ -8,6 +8,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
+	"github.com/plimsoll-bench/plimsoll/internal/visible"
 	"github.com/plimsoll-bench/plimsoll/run"
 	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/workload"
@@ -105,7 +106,7 @@ open engine) or standalone (a mongod without a replica set). A mongod in a repli
 
 // printWorkload prints the sizes of the collections and the shares of the operations.
 func printWorkload(env *environment, p *workloadfile.Plan) {
-	fmt.Fprintf(env.stdout, "workload %s\n\n", p.Name())
+	fmt.Fprintf(env.stdout, "workload %s\n\n", visible.Line(p.Name()))
 	t := table{left: 1}
 	t.row("collection", "documents", "mean size", "data")
 	for _, c := range p.Contents() {
@@ -169,6 +170,6 @@ func printExtended(env *environment, name string, v any) error {
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(env.stdout, "%s: %s\n", name, b)
+	_, err = fmt.Fprintf(env.stdout, "%s: %s\n", visible.Line(name), b)
 	return err
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/internal/mongouri"
 	"github.com/plimsoll-bench/plimsoll/internal/replace"
+	"github.com/plimsoll-bench/plimsoll/internal/safeopen"
 	"github.com/plimsoll-bench/plimsoll/store"
 	"github.com/plimsoll-bench/plimsoll/workload/capture"
 	"github.com/plimsoll-bench/plimsoll/workload/recorded"
@@ -66,7 +67,7 @@ func restoreLeft(ctx context.Context, env *environment, address string, db *capt
 	if err != nil {
 		return false, err
 	}
-	text, err := os.ReadFile(name)
+	text, err := safeopen.ReadPath(name, 1<<20)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}

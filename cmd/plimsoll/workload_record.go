@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"crypto/rand"
@@ -18,8 +17,9 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/internal/mongouri"
-	"github.com/plimsoll-bench/plimsoll/internal/replace"
 	"github.com/plimsoll-bench/plimsoll/internal/safeopen"
+	"github.com/plimsoll-bench/plimsoll/internal/scratch"
+	"github.com/plimsoll-bench/plimsoll/internal/visible"
 	"github.com/plimsoll-bench/plimsoll/store"
 	"github.com/plimsoll-bench/plimsoll/workload/capture"
 	"github.com/plimsoll-bench/plimsoll/workload/own"
@@ -71,7 +71,7 @@ has frequent values, and the recording has whole commands.`,
 		},
 	}
 	fs := cmd.Flags()
-	fs.StringVarP(&f.out, "out", "o", "", "`file` of the workload")
+	fs.StringVarP(&f.out, "out", "o", "", "`file` of the workload, - for standard output")
 	fs.StringVar(&f.from, "from", "profiler", "`source`: profiler, querystats, log:FILE or commands:FILE")
 	fs.DurationVar(&f.length, "for", 0, "record so long; without it, use what the source has")
 	fs.StringVar(&f.database, "database", "", "`name` of the database (default that of the address or, of a file, the one with most operations)")
@@ -79,7 +79,7 @@ has frequent values, and the recording has whole commands.`,
 	fs.IntVar(&f.sample, "sample", 1000, "`number` of documents to sample from each collection")
 	fs.BoolVar(&f.values, "values", false, "keep frequent values, and whole commands in the recording")
 	fs.BoolVar(&f.hashNames, "hash-names", false, "replace names of fields by keyed hashes; the key is not kept")
-	fs.StringVar(&f.recording, "recording", "", "`file` that keeps the times of all operations, for 'plimsoll run --replay'")
+	fs.StringVar(&f.recording, "recording", "", "`file` that keeps the times of all operations, for 'plimsoll run --replay'; - for standard output")
 	fs.StringVar(&f.name, "name", "", "`name` of the workload (default that of the database)")
 	fs.BoolVar(&f.restore, "restore", false, "restore the profiler that a killed recording left changed, and end")
 	return cmd
@@ -118,15 +118,24 @@ func recordWorkload(ctx context.Context, env *environment, address string, f *re
 		defer db.Close()
 		r.db = db
 	}
-	keep, err := r.openRecording()
+	keep, remove, err := r.openRecording()
 	if err != nil {
 		return err
 	}
-	defer keep.remove()
+	defer remove()
 	if err := r.read(ctx); err != nil {
 		return err
 	}
-	if err := r.write(context.WithoutCancel(ctx), keep); err != nil || ctx.Err() == nil {
+	if ctx.Err() != nil && len(r.model.Databases()) == 0 {
+		return withExit(exitInterrupted, errors.New("interrupted; nothing was recorded"))
+	}
+	// The first interrupt ends the recording, and another one the output, such as a pipe that nobody reads.
+	writing, stopWriting := interruptible(context.WithoutCancel(ctx), env)
+	defer stopWriting()
+	switch err := r.write(writing, keep); {
+	case writing.Err() != nil:
+		return withExit(exitInterrupted, cmp.Or(err, errSilent))
+	case err != nil || ctx.Err() == nil:
 		return err
 	}
 	return withExit(exitInterrupted, errSilent)
@@ -154,6 +163,8 @@ func (r *recording) check() error {
 		return usageError("unknown source %q (known: profiler, querystats, log:FILE, commands:FILE)", r.from)
 	}
 	switch {
+	case r.out == "-" && r.recording == "-":
+		return usageError("-o and --recording are both standard output. Name a file for one of them")
 	case r.out == "":
 		return usageError("name the file to write: -o shop.yaml")
 	case r.profile != "" && (source != "profiler" || r.length == 0):
@@ -212,9 +223,12 @@ func (r *recording) read(ctx context.Context) error {
 	}
 	r.source.Sources = []string{map[string]string{"log": "slow-query log", "commands": "captured commands"}[source]}
 	r.source.From = cmp.Or(r.source.From, filepath.Base(file))
-	in := io.NopCloser(r.env.stdin)
+	in := io.NopCloser(safeopen.Interruptible(ctx, r.env.stdin))
 	if file != "-" {
-		opened, err := safeopen.OpenInput(file)
+		opened, err := safeopen.OpenInput(ctx, file, safeopen.MaxStream)
+		if ctx.Err() != nil {
+			return nil
+		}
 		if err != nil {
 			return usageError("cannot read %s: %v", file, err)
 		}
@@ -227,11 +241,14 @@ func (r *recording) read(ctx context.Context) error {
 	}
 	for op, err := range operations {
 		if ctx.Err() != nil {
-			return ctx.Err()
+			break
 		}
-		if err := r.add(&op, err); err != nil {
+		if err := r.add(&op, err); err != nil && ctx.Err() == nil {
 			return fmt.Errorf("cannot read %s: %w", file, err)
 		}
+	}
+	if ctx.Err() != nil { // a pipe has more, and what was recorded until now is written
+		return nil
 	}
 	if fastest := r.model.Fastest; source == "log" && fastest >= time.Millisecond {
 		r.source.Unseen = append(r.source.Unseen, fmt.Sprintf("The fastest operation in the log took %v. Faster ones were "+
@@ -288,36 +305,35 @@ func (r *recording) wait(ctx context.Context) error {
 	}
 }
 
-// temporary is the file of a recording until its header is known.
-type temporary struct {
-	*os.File
-}
-
-func (r *recording) openRecording() (*temporary, error) {
+// openRecording makes the file that keeps the operations until the header of the recording is known.
+func (r *recording) openRecording() (*os.File, func(), error) {
 	if r.recording == "" {
-		return nil, nil
+		return nil, func() {}, nil
 	}
-	file, err := os.CreateTemp(filepath.Dir(r.recording), ".recording-*")
+	parent := "" // where there is room for the recording
+	if info, err := os.Stat(r.recording); err != nil || info.Mode().IsRegular() {
+		parent = filepath.Dir(r.recording)
+	}
+	dir, err := scratch.Make(parent, ".plimsoll-recording-", nil)
 	if err != nil {
-		return nil, usageError("cannot write %s: %v", r.recording, err)
+		return nil, nil, usageError("cannot write %s: %v", r.recording, err)
+	}
+	remove := func() { _ = os.RemoveAll(dir) }
+	file, err := os.CreateTemp(dir, "operations-*")
+	if err != nil {
+		remove()
+		return nil, nil, fmt.Errorf("cannot keep the operations of the recording: %w", err)
 	}
 	database := ""
 	if r.db != nil {
 		database = r.db.Name
 	}
 	r.recorder, err = recorded.NewRecorder(r.model, cmp.Or(r.database, database), file)
-	return &temporary{file}, err
-}
-
-func (t *temporary) remove() {
-	if t != nil {
-		_ = t.Close()
-		_ = os.Remove(t.Name())
-	}
+	return file, func() { _ = file.Close(); remove() }, err
 }
 
 // write writes the workload and the recording.
-func (r *recording) write(ctx context.Context, keep *temporary) error {
+func (r *recording) write(ctx context.Context, keep *os.File) error {
 	databases := r.model.Databases()
 	if r.db != nil {
 		r.source.Database = r.db.Name
@@ -339,56 +355,43 @@ func (r *recording) write(ctx context.Context, keep *temporary) error {
 		r.source.Collections, r.source.Sources = list, append(r.source.Sources, "sample", "indexStats")
 	}
 	r.source.Name = cmp.Or(r.name, r.source.Database)
-	file, operations := r.model.File(r.source)
-	var text bytes.Buffer
-	text.WriteString(comment(file))
-	if err := own.Encode(&text, file); err != nil {
+	file, operations, err := r.model.File(r.source)
+	if err != nil {
 		return err
 	}
-	if err := replace.File(r.out, text.Bytes(), 0o644, false); err != nil {
+	text, err := recorded.Text(file)
+	if err != nil {
+		return err
+	}
+	if err := writeOutput(ctx, r.env, r.out, 0o644, func(w io.Writer) error {
+		_, err := direct(w).Write(text)
+		return err
+	}); err != nil {
 		return fmt.Errorf("cannot write %s: %w", r.out, err)
 	}
-	if err := r.finish(keep, file, operations); err != nil {
+	if err := r.finish(ctx, keep, file, operations); err != nil {
 		return fmt.Errorf("cannot write %s: %w", r.recording, err)
 	}
 	r.summary(file)
 	return nil
 }
 
-// comment says at the top of the file what is missing in it.
-func comment(f own.File) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "# Written by 'plimsoll workload record'. What the recording could not see:\n")
-	if len(f.Recorded.Unseen) == 0 {
-		b.WriteString("#   nothing that is known\n")
-	}
-	for _, u := range f.Recorded.Unseen {
-		b.WriteString("# - " + strings.Join(strings.Fields(u), " ") + "\n")
-	}
-	return b.String()
-}
-
 // finish writes the recording: its header and the operations behind it.
-func (r *recording) finish(keep *temporary, file own.File, operations map[string]int) error {
+func (r *recording) finish(ctx context.Context, keep *os.File, file own.File, operations map[string]int) error {
 	if keep == nil {
 		return nil
 	}
-	out, err := os.CreateTemp(filepath.Dir(r.recording), ".recording-*")
-	if err != nil {
+	return writeOutput(ctx, r.env, r.recording, 0o600, func(w io.Writer) error { // it may have values
+		out := direct(w)
+		if _, err := r.recorder.Finish(out, file, operations); err != nil {
+			return err
+		}
+		if _, err := keep.Seek(0, io.SeekStart); err != nil {
+			return err
+		}
+		_, err := io.Copy(out, keep)
 		return err
-	}
-	final := &temporary{out}
-	defer final.remove()
-	if _, err := r.recorder.Finish(out, file, operations); err != nil {
-		return err
-	}
-	if _, err := keep.Seek(0, io.SeekStart); err != nil {
-		return err
-	}
-	if _, err := io.Copy(out, keep.File); err != nil {
-		return err
-	}
-	return errors.Join(out.Chmod(0o600), os.Rename(out.Name(), r.recording)) // it may have values
+	})
 }
 
 // nothing is the error of a recording without operations.
@@ -403,11 +406,14 @@ func (r *recording) nothing() error {
 // summary prints what was written.
 func (r *recording) summary(file own.File) {
 	out := r.env.stdout
+	if isStdout(r.env, r.out) || r.recording != "" && isStdout(r.env, r.recording) {
+		out = r.env.stderr
+	}
 	fmt.Fprintf(out, "%s operations of %d kinds on %s in %v (%s/s)\n", figure.Count(r.model.Databases()[r.source.Database]),
 		len(file.Operations), figure.Plural(len(file.Collections), "collection"), file.Recorded.Period,
 		figure.Rate(float64(file.Recorded.Rate)))
 	for _, u := range file.Recorded.Unseen {
-		fmt.Fprintf(out, "  not seen: %s\n", u)
+		fmt.Fprintf(out, "  not seen: %s\n", visible.Line(u))
 	}
 	fmt.Fprintf(out, "wrote %s", r.out)
 	if r.recording != "" {

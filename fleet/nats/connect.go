@@ -10,6 +10,7 @@ import (
 	client "github.com/nats-io/nats.go"
 
 	"github.com/plimsoll-bench/plimsoll/internal/redact"
+	"github.com/plimsoll-bench/plimsoll/internal/safeopen"
 )
 
 // Server says how to connect to a NATS server.
@@ -19,6 +20,9 @@ type Server struct {
 	Creds string // file with the credentials of a user
 	CA    string // file with the certificates of the authorities that the server's may be from; "" for those of the system
 }
+
+// maxAuthorities bounds the file of a certificate authority, in bytes.
+const maxAuthorities = 16 << 20
 
 func (s Server) connect(name string, more ...client.Option) (*client.Conn, error) {
 	opts := append([]client.Option{
@@ -34,9 +38,15 @@ func (s Server) connect(name string, more ...client.Option) (*client.Conn, error
 		opts = append(opts, client.Token(token), client.Secure(pinned(print)))
 	}
 	if s.Creds != "" {
+		if _, err := safeopen.ReadSecret(s.Creds); err != nil { // the library reads it without a limit, again at each connection
+			return nil, err
+		}
 		opts = append(opts, client.UserCredentials(s.Creds))
 	}
 	if s.CA != "" {
+		if _, err := safeopen.ReadPath(s.CA, maxAuthorities); err != nil {
+			return nil, err
+		}
 		opts = append(opts, client.RootCAs(s.CA))
 	}
 	started := time.Now()

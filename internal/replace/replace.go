@@ -1,5 +1,6 @@
-// Package replace replaces files as a whole: readers see the old or the new one, also if the writer is killed. It does
-// not read files.
+// Package replace replaces files as a whole: readers see the old or the new one, also if the writer is killed. [File]
+// replaces Plimsoll's own files, [Named] and [Create] write what a person named, which may be a device, a pipe or a
+// link. It does not read files.
 package replace
 
 import (

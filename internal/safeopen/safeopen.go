@@ -1,6 +1,6 @@
-// Package safeopen opens untrusted files, such as those of a record from a mail, an archive or a shared folder. It
-// opens regular files only, never waits for one, never leaves the given directory, and bounds the size before it
-// allocates.
+// Package safeopen opens files that a person, a specification or a record names, and untrusted files, such as those of a
+// record from a mail, an archive or a shared folder. It looks at what stands at a name, waits for a pipe only as long as
+// a context allows, never leaves a given directory, and bounds the size before it allocates.
 package safeopen
 
 import (
@@ -91,51 +91,6 @@ func OpenFile(path string) (*os.File, error) {
 	return solid(f, info.Size())
 }
 
-// OpenInput opens an input file that a user chose: a regular file, or a pipe such as that of `<(command)`. Reading more
-// than [MaxDocument] bytes is a [*LimitError].
-func OpenInput(path string) (io.ReadCloser, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	info, err := f.Stat()
-	if err == nil && info.IsDir() {
-		err = &fs.PathError{Op: "open", Path: path, Err: errors.New("a directory, not a file")}
-	}
-	if err != nil {
-		f.Close()
-		return nil, err
-	}
-	return &input{file: f, left: MaxDocument}, nil
-}
-
-type input struct {
-	file *os.File
-	left int64
-}
-
-func (i *input) Read(b []byte) (int, error) {
-	if i.left <= 0 {
-		limit := &LimitError{What: "the file", Most: MaxDocument, Unit: "bytes"}
-		return 0, &fs.PathError{Op: "read", Path: i.file.Name(), Err: limit}
-	}
-	n, err := i.file.Read(b[:min(int64(len(b)), i.left)])
-	i.left -= int64(n)
-	return n, err
-}
-
-func (i *input) Close() error { return i.file.Close() }
-
-// ReadInput reads all of [OpenInput].
-func ReadInput(path string) ([]byte, error) {
-	in, err := OpenInput(path)
-	if err != nil {
-		return nil, err
-	}
-	defer in.Close()
-	return io.ReadAll(in)
-}
-
 // ReadFile reads the regular file name below dir, of at most most bytes.
 func ReadFile(dir, name string, most int64) ([]byte, error) {
 	f, err := Open(dir, name)
@@ -155,27 +110,6 @@ func ReadPath(path string, most int64) ([]byte, error) {
 	defer f.Close()
 	return readAll(f, most)
 }
-
-// ReadSecret reads a file with a credential. It refuses one that other users can read.
-func ReadSecret(path string) (string, error) {
-	f, err := OpenFile(path)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return "", err
-	}
-	if info.Mode().Perm()&0o077 != 0 {
-		return "", fmt.Errorf("%s can be read by other users. Run: chmod 600 %[1]s", path)
-	}
-	text, err := readAll(f, mostSecret)
-	return strings.ReplaceAll(string(text), "\r\n", "\n"), err
-}
-
-// mostSecret is the size of the largest file with a credential.
-const mostSecret = 64 << 10
 
 // readAll checks the size first, so that it refuses a sparse file of 30 GB without reading it.
 func readAll(f *os.File, most int64) ([]byte, error) {

@@ -15,6 +15,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/plimsoll-bench/plimsoll/internal/safeopen"
 )
 
 // Names of certificate files.
@@ -117,7 +119,7 @@ func hostCertificate(dir, host string) string { return filepath.Join(dir, "host-
 // trust returns the TLS configuration of a client for a server at address. It sets the server's name, because a Unix
 // socket has none.
 func trust(caFile, address string) (*tls.Config, error) {
-	text, err := os.ReadFile(caFile)
+	text, err := safeopen.ReadPath(caFile, 16<<20)
 	if err != nil {
 		return nil, fmt.Errorf("cannot read the CA's certificate: %w", err)
 	}

@@ -11,6 +11,8 @@ import (
 	"os"
 	"path"
 	"strings"
+
+	"github.com/plimsoll-bench/plimsoll/internal/safeopen"
 )
 
 // Limits of downloads in bytes. The archives of 2026 have about 100 MB, signatures and keys some KB.
@@ -40,7 +42,7 @@ func isURL(s string) bool {
 // https to http is never followed.
 func (f fetcher) open(ctx context.Context, source string) (io.ReadCloser, error) {
 	if !isURL(source) {
-		return os.Open(source)
+		return safeopen.OpenFile(source)
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, source, nil)
 	if err != nil {

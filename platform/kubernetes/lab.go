@@ -25,6 +25,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/internal/permit"
 	"github.com/plimsoll-bench/plimsoll/internal/podstate"
 	"github.com/plimsoll-bench/plimsoll/internal/replace"
+	"github.com/plimsoll-bench/plimsoll/internal/safeopen"
 	"github.com/plimsoll-bench/plimsoll/lab/journal"
 	"github.com/plimsoll-bench/plimsoll/platform"
 	"github.com/plimsoll-bench/plimsoll/record"
@@ -77,7 +78,7 @@ func (l Labs) Find(name string) (*record.Lab, error) {
 	if !l.Has(name) {
 		return nil, ErrNoLab
 	}
-	text, err := os.ReadFile(filepath.Join(l.Dir, name, labFile))
+	text, err := safeopen.ReadFile(filepath.Join(l.Dir, name), labFile, safeopen.MaxDocument)
 	if errors.Is(err, fs.ErrNotExist) {
 		return &record.Lab{Name: name, State: "failed"}, nil // it was killed at once, and is empty
 	}

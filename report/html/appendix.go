@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
+	"github.com/plimsoll-bench/plimsoll/internal/finite"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/report"
 	"github.com/plimsoll-bench/plimsoll/spec"
@@ -81,7 +82,7 @@ func changedSettings(asked spec.Run) *Table {
 
 // flat lists the values of anything that has a JSON form by their paths.
 func flat(v any) map[string]string {
-	b, err := json.Marshal(v)
+	b, err := finite.Marshal(v)
 	if err != nil {
 		return nil
 	}

@@ -1,11 +1,11 @@
 package html
 
 import (
-	"encoding/json"
 	"math"
 
 	"github.com/plimsoll-bench/plimsoll/capacity/predict"
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
+	"github.com/plimsoll-bench/plimsoll/internal/finite"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/report"
 	"github.com/plimsoll-bench/plimsoll/report/html/chart"
@@ -75,7 +75,7 @@ type Question struct {
 
 // JSON is the question for the script.
 func (q *Question) JSON() (string, error) {
-	b, err := json.Marshal(q)
+	b, err := finite.Marshal(q)
 	return string(b), err
 }
 

@@ -11,7 +11,6 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -21,6 +20,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/internal/permit"
 	"github.com/plimsoll-bench/plimsoll/internal/redact"
+	"github.com/plimsoll-bench/plimsoll/internal/safeopen"
 	"github.com/plimsoll-bench/plimsoll/internal/visible"
 )
 
@@ -363,7 +363,7 @@ func (v *valueFile) Look(context.Context) (Reading, error) {
 // rows reads the complete lines that were appended since the last time. A file that became shorter is a new one.
 func (v *valueFile) rows() (Reading, error) {
 	var r Reading
-	f, err := os.Open(v.path)
+	f, err := safeopen.OpenFile(v.path)
 	if err != nil {
 		return r, fmt.Errorf("cannot read values: %w", err)
 	}

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/plimsoll-bench/plimsoll/internal/finite"
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
@@ -73,6 +74,7 @@ type Watch struct {
 	events  []Event
 	notes   []string
 	lost    int64
+	dropped map[[2]string]int64 // values that are not finite, by source and name
 
 	late bool // there is a source that is read at the end
 
@@ -83,7 +85,7 @@ type Watch struct {
 
 // New returns a watch without sources. They may do what ctx permits, and do not end with it.
 func New(ctx context.Context) *Watch {
-	w := &Watch{}
+	w := &Watch{dropped: map[[2]string]int64{}}
 	w.ctx, w.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	return w
 }
@@ -164,6 +166,9 @@ func (w *Watch) keep(r Reading) {
 }
 
 func (w *Watch) keepOne(r Reading) {
+	for _, name := range finite.Take(r.Values) {
+		w.dropped[[2]string{r.Source, name}]++
+	}
 	if len(r.Values) > 0 && len(w.samples) < maxSamples {
 		if r.Time.IsZero() {
 			r.Time = time.Now()
@@ -223,8 +228,20 @@ func (w *Watch) Take() (samples []Sample, events []Event, lost int64) {
 func (w *Watch) Notes() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return slices.Clone(w.notes)
+	notes := slices.Clone(w.notes)
+	for key, n := range w.dropped {
+		if len(notes) >= len(w.notes)+mostDropped {
+			notes = append(notes, fmt.Sprintf("values of %d more series are left out for the same reason", len(w.dropped)-mostDropped))
+			break
+		}
+		notes = append(notes, record.NotTaken(key[0], key[1], n))
+	}
+	slices.Sort(notes[len(w.notes):])
+	return notes
 }
+
+// mostDropped bounds the series that notes name.
+const mostDropped = 10
 
 // stopAtMost is how long Stop waits for current samples.
 func (w *Watch) stopAtMost() time.Duration {

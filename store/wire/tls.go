@@ -5,10 +5,11 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 
 	"go.mongodb.org/mongo-driver/v2/x/mongo/driver/connstring"
+
+	"github.com/plimsoll-bench/plimsoll/internal/safeopen"
 )
 
 // tlsConfig reads the TLS options. It is nil without TLS. startTLS adds the server's name for each connection.
@@ -44,8 +45,11 @@ func switchedOn(cs *connstring.ConnString, option string) bool {
 	return len(values) > 0 && strings.EqualFold(values[len(values)-1], "true")
 }
 
+// maxCertificates bounds a file with certificate authorities; those of systems have some hundred KiB.
+const maxCertificates = 16 << 20
+
 func certificatePool(file string) (*x509.CertPool, error) {
-	pem, err := os.ReadFile(file)
+	pem, err := safeopen.ReadPath(file, maxCertificates)
 	if err != nil {
 		return nil, fmt.Errorf("cannot read the certificate authority: %w (option tlsCAFile)", err)
 	}
@@ -65,7 +69,15 @@ func loadCertificate(cfg *tls.Config, cs *connstring.ConnString) error {
 	if cert == "" {
 		return nil
 	}
-	pair, err := tls.LoadX509KeyPair(cert, key)
+	certText, err := safeopen.ReadPath(cert, maxCertificates)
+	keyText := certText
+	if err == nil && key != cert {
+		keyText, err = safeopen.ReadPath(key, maxCertificates)
+	}
+	var pair tls.Certificate
+	if err == nil {
+		pair, err = tls.X509KeyPair(certText, keyText)
+	}
 	if err != nil {
 		return fmt.Errorf("cannot use the client certificate: %w (option tlsCertificateKeyFile)", err)
 	}

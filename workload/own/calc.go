@@ -72,7 +72,7 @@ func (t valueTerm) eval(dst []byte, e *env) number {
 func raw(v value, dst []byte, e *env) (kind byte, data []byte) {
 	switch v := v.(type) {
 	case fieldValue:
-		s := e.fields[v]
+		s := e.fields[v.number]
 		return s.kind, dst[s.start:s.end]
 	case variablePath:
 		return v.get(e)

@@ -213,7 +213,8 @@ func (c *compiler) template(t Template, s *scope, k *collection) (value, error) 
 	if !id.found {
 		id.value, id.found = numberedID{}, true
 	}
-	d := &document{parts: []*part{{header: bsoncore.AppendHeader(nil, 0, "_id"), value: idOf{id}, field: -1}}}
+	head := bsoncore.AppendHeader(nil, 0, "_id")
+	d := &document{parts: []*part{{header: head, value: idOf{id}, field: -1}}, size: int64(len(head)) + idOf{id}.most() + v.most()}
 	switch v := v.(type) {
 	case *document:
 		d.parts = append(d.parts, v.parts...)

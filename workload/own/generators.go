@@ -455,7 +455,11 @@ func repeated(c *compiler, name, arg *yaml.Node, s *scope) (value, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &arrayValue{of: of, count: o.extent("count", 3)}, o.err
+	v := &arrayValue{of: of, count: o.extent("count", 3)}
+	if o.err != nil {
+		return nil, o.err
+	}
+	return v, s.fits(name, "$array", v.most())
 }
 
 func (v *arrayValue) append(dst []byte, e *env) ([]byte, byte) {

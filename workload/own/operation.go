@@ -10,6 +10,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
 	"go.yaml.in/yaml/v4"
 
+	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/internal/nearest"
 	"github.com/plimsoll-bench/plimsoll/internal/rawbson"
 	"github.com/plimsoll-bench/plimsoll/workload"
@@ -427,22 +428,32 @@ func (b *stepBuilder) count() {
 	b.one(&step{pipeline: v})
 }
 
+// mostBatch is the number of writes that a server takes in one command.
+const mostBatch = 100_000
+
 func (b *stepBuilder) insert() {
 	b.base.Verb, b.base.Unordered = workload.Insert, b.of.Unordered
 	times := max(int(b.of.Batch), 1)
-	const most = 100_000
-	if times > most {
-		b.fail("batch is %d, and one insert takes at most %d documents", times, most)
+	if times > mostBatch {
+		b.fail("batch is %d, and one insert takes at most %d documents", times, mostBatch)
+		return
 	}
 	b.one(&step{inserts: []insertion{b.insertion(b.of.Document, times)}})
 }
 
 func (b *stepBuilder) insertion(t Template, times int) insertion {
 	in := insertion{times: times}
+	bounded := func(doc value) {
+		if n := doc.most(); n*int64(times) > mostInsert {
+			b.fail("%d documents of up to %s are too large for one insert, which takes up to %s", times, figure.Bytes(n),
+				figure.Bytes(mostInsert))
+		}
+	}
 	if t.IsZero() {
 		if b.k.of.Document.IsZero() {
 			b.fail("collection %s has no document. Add the template of its documents, or one to the operation", b.k.name)
 		}
+		bounded(b.k.doc)
 		return in
 	}
 	s := b.c.root()
@@ -455,6 +466,7 @@ func (b *stepBuilder) insertion(t Template, times int) insertion {
 		return in
 	}
 	in.doc = v
+	bounded(v)
 	n := resolve(t.node)
 	for i := 0; i < len(n.Content); i += 2 {
 		in.ownID = in.ownID || n.Content[i].Value == "_id"
@@ -539,6 +551,7 @@ func (b *stepBuilder) bulk() {
 	}
 	b.base.Unordered = b.of.Unordered
 	var last *step
+	total := 0
 	for i := range writes {
 		w := &writes[i]
 		verb, u := b.write(w)
@@ -552,6 +565,10 @@ func (b *stepBuilder) bulk() {
 			b.steps = append(b.steps, last)
 		}
 		times := max(int(w.Times), 1)
+		if total += times; total > mostBatch {
+			b.fail("bulkWrite has more than %d writes", mostBatch)
+			return
+		}
 		if verb == workload.Insert {
 			t := w.Insert
 			if n := resolve(t.node); n.Kind == yaml.ScalarNode && n.Value == "next" {

@@ -73,7 +73,7 @@ func (s *scope) here(path string) (value, bool) {
 		p.field = s.c.fields
 		s.c.fields++
 	}
-	return fieldValue(p.field), true
+	return fieldValue{p.field, p.value.most()}, true
 }
 
 // names lists the fields that find knows.
@@ -88,10 +88,13 @@ func (s *scope) names() []string {
 }
 
 // fieldValue repeats a value of the same document.
-type fieldValue int
+type fieldValue struct {
+	number int
+	size   int64 // most bytes
+}
 
 func (f fieldValue) append(dst []byte, e *env) ([]byte, byte) {
-	s := e.fields[f]
+	s := e.fields[f.number]
 	return append(dst, dst[s.start:s.end]...), s.kind
 }
 
@@ -169,6 +172,9 @@ func (c *compiler) document(n *yaml.Node, outer *scope) (value, error) {
 			return nil, err
 		}
 		d.add(key.Value, v)
+		if err := outer.fits(n, "document", d.most()); err != nil {
+			return nil, err
+		}
 	}
 	return d.fold(), nil
 }
@@ -200,6 +206,7 @@ func (c *compiler) element(n *yaml.Node, s *scope) (value, error) {
 // add adds an element to a document.
 func (d *document) add(name string, v value) {
 	header := bsoncore.AppendHeader(nil, 0, name)
+	d.size += int64(len(header)) + v.most()
 	if k, ok := v.(constant); ok {
 		header[0] = k.kind
 		d.scope.fixed[name] = k
@@ -231,7 +238,7 @@ func (d *document) fold() value {
 
 func (c *compiler) array(n *yaml.Node, s *scope) (value, error) {
 	var l list
-	fixed := true
+	fixed, size := true, int64(0)
 	for _, item := range n.Content {
 		v, err := c.compile(item, newScope(s))
 		if err != nil {
@@ -240,6 +247,10 @@ func (c *compiler) array(n *yaml.Node, s *scope) (value, error) {
 		_, same := v.(constant)
 		fixed = fixed && same
 		l = append(l, v)
+		size += v.most() + elementHead
+		if err := s.fits(n, "array", size); err != nil {
+			return nil, err
+		}
 	}
 	if fixed {
 		b, _ := l.append(nil, nil)

@@ -27,9 +27,10 @@ func (v seeded) append(dst []byte, e *env) ([]byte, byte) {
 
 // keyField is a field that others refer to.
 type keyField struct {
-	value value
-	salt  uint64
-	found bool // in the template
+	value    value
+	salt     uint64
+	found    bool // in the template
+	measured bool // its size is being computed
 }
 
 // choiceOfKeys says how a reference chooses documents.
@@ -185,6 +186,9 @@ func (s *scope) variable(name string) (value, bool) {
 
 func (v variablePath) append(dst []byte, e *env) ([]byte, byte) {
 	kind, data := v.get(e)
+	if len(data) > mostInsert-len(dst) {
+		return dst, rawbson.Null
+	}
 	return append(dst, data...), kind
 }
 

@@ -14,6 +14,8 @@ import (
 type value interface {
 	// append appends the value without its type and name, and returns its type; absent leaves the element out.
 	append(dst []byte, e *env) ([]byte, byte)
+	// most returns the number of bytes that append appends at most.
+	most() int64
 }
 
 // absent is the type of an element that is left out.
@@ -56,6 +58,7 @@ func (c constant) append(dst []byte, _ *env) ([]byte, byte) { return append(dst,
 type document struct {
 	parts []*part
 	scope *scope
+	size  int64 // of the parts, at most
 }
 
 // part is literal elements, or one element with a value that changes.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -29,15 +30,16 @@ type Source struct {
 // mostOperations limits a file: measurements keep up to 256 classes, and rare shapes change nothing.
 const mostOperations = 100
 
-// File makes a workload file of a model. Ops returns, for each shape in the file, the number of its operation.
-func (m *Model) File(src Source) (f own.File, operations map[string]int) {
-	w := &writer{m: m, src: src, byName: map[string]*Collection{}, references: map[string]string{}}
+// file makes a workload file within limits.
+func (m *Model) file(src Source, limits limits) (f own.File, operations map[string]int) {
+	w := &writer{m: m, src: src, limits: limits, byName: map[string]*Collection{}, references: map[fieldOf]string{}}
 	for _, c := range src.Collections {
 		if c.Database == src.Database {
 			w.byName[c.Name] = c
 		}
 	}
 	shapes, left := w.choose()
+	w.shapes = shapes
 	for _, s := range shapes {
 		if w.byName[s.Collection] == nil {
 			w.byName[s.Collection] = &Collection{Database: s.Database, Name: s.Collection}
@@ -63,8 +65,30 @@ func (m *Model) File(src Source) (f own.File, operations map[string]int) {
 	for _, name := range w.used(shapes) {
 		f.Collections = append(f.Collections, w.collection(w.byName[name]))
 	}
+	if limits.single {
+		left += w.removeUnusable(&f, operations, shapes)
+	}
+	if limits.length > 0 {
+		w.unseen = append(w.unseen, "The longest texts and arrays are shorter here, because documents with all of them would be "+
+			"larger than MongoDB takes.")
+	}
 	f.Recorded = w.recorded(left)
 	return f, operations
+}
+
+// removeUnusable leaves out what cannot be used, and returns the number of operations that are not in the file any more.
+func (w *writer) removeUnusable(f *own.File, operations map[string]int, shapes []*Shape) (left int64) {
+	collections, removed := keepUsable(f, operations)
+	for _, s := range shapes {
+		if removed[s.key()] {
+			left += s.Count
+		}
+	}
+	if len(collections) > 0 {
+		w.unseen = append(w.unseen, "The documents of these collections cannot be described in a workload file: "+
+			strings.Join(collections, ", ")+".")
+	}
+	return left
 }
 
 // used returns the collections of operations and of references, and notes the others.
@@ -92,14 +116,22 @@ func (w *writer) used(shapes []*Shape) []string {
 }
 
 // key identifies a shape in a model.
-func (s *Shape) key() string { return s.Database + " " + s.Text }
+func (s *Shape) key() string { return shapeKey(s.Database, s.Text) }
+
+// shapeKey tells the shapes of all databases apart. The text of a shape quotes names already.
+func shapeKey(database, text string) string { return strconv.Quote(database) + " " + text }
+
+// fieldOf is a field of a collection.
+type fieldOf struct{ collection, path string }
 
 // writer makes a workload file.
 type writer struct {
 	m          *Model
 	src        Source
 	byName     map[string]*Collection
-	references map[string]string // COLLECTION.FIELD to the collection whose _id it has, from $lookup
+	limits     limits
+	shapes     []*Shape           // in the file
+	references map[fieldOf]string // to the collection whose _id the field has, from $lookup
 	names      map[string]int
 	unseen     []string
 }
@@ -110,7 +142,7 @@ func (w *writer) choose() (shapes []*Shape, left int64) {
 		if s.Database != w.src.Database {
 			continue
 		}
-		if len(shapes) == mostOperations {
+		if len(shapes) == w.limits.operations {
 			left += s.Count
 			continue
 		}
@@ -219,8 +251,8 @@ func round3(x float64) float64 {
 
 // collection describes one collection.
 func (w *writer) collection(c *Collection) own.Collection {
-	out := own.Collection{Name: c.Name, Count: spec.Count(c.Count)}
-	if c.Count == 0 {
+	out := own.Collection{Name: c.Name, Count: countOf(c.Count)}
+	if c.Count <= 0 {
 		out.Count = assumedCount
 		w.unseen = append(w.unseen, fmt.Sprintf("The number of documents in %s is not known. %d is assumed.", c.Name, assumedCount))
 	}
@@ -246,6 +278,9 @@ func (w *writer) collection(c *Collection) own.Collection {
 	w.unseen = append(w.unseen, c.Unseen...)
 	return out
 }
+
+// countOf bounds a number to what a workload file can have.
+func countOf(n int64) spec.Count { return spec.Count(min(max(n, 0), 1<<53)) }
 
 // assumedCount is the number of documents where a source does not have it.
 const assumedCount = 10_000
@@ -275,7 +310,7 @@ func (w *writer) index(c *Collection, index bson.Raw) (own.Index, bool) {
 	}
 	if v, err := index.LookupErr("expireAfterSeconds"); err == nil {
 		if seconds, ok := v.AsInt64OK(); ok {
-			d := spec.Duration(time.Duration(seconds) * time.Second)
+			d := spec.Duration(time.Duration(min(max(seconds, 0), math.MaxInt32)) * time.Second)
 			x.ExpireAfter = &d
 		}
 	}
@@ -339,8 +374,8 @@ func (w *writer) findReference(collection string, stage any) {
 		return
 	}
 	if foreign == "_id" {
-		w.references[collection+"."+local] = from
+		w.references[fieldOf{collection, local}] = from
 	} else if local == "_id" && foreign != "" {
-		w.references[from+"."+foreign] = collection
+		w.references[fieldOf{from, foreign}] = collection
 	}
 }

@@ -72,17 +72,26 @@ func encode(t *testing.T, f own.File) string {
 	return b.String()
 }
 
+func fileOf(t testing.TB, m *Model, src Source) own.File {
+	t.Helper()
+	f, _, err := m.File(src)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
 // TestFile writes the workload files of a profile with a sample, and of captured commands alone.
 func TestFile(t *testing.T) {
 	m := modelOf(t, Options{}, profile(t, testFile(t, "profile-4.4.jsonl")))
-	f, _ := m.File(Source{Name: "shop", From: "mongodb://db1", Sources: []string{"profiler", "sample"}, Database: "shop",
+	f := fileOf(t, m, Source{Name: "shop", From: "mongodb://db1", Sources: []string{"profiler", "sample"}, Database: "shop",
 		Collections: []*Collection{sampled(m.Options)}, Unseen: []string{"Operations faster than 20ms were not recorded."}})
 	golden(t, "profile.yaml", encode(t, f))
 	m = modelOf(t, Options{}, ReadCommands(bytes.NewReader(testFile(t, "commands.jsonl"))))
-	f, _ = m.File(Source{Name: "shop", From: "commands.jsonl", Sources: []string{"commands"}, Database: "shop"})
+	f = fileOf(t, m, Source{Name: "shop", From: "commands.jsonl", Sources: []string{"commands"}, Database: "shop"})
 	golden(t, "commands.yaml", encode(t, f))
 	m = modelOf(t, Options{Typed: true}, queryStats(t, testFile(t, "querystats.json")))
-	f, _ = m.File(Source{Name: "shop", From: "mongodb://db1", Sources: []string{"queryStats"}, Database: "shop", Period: 10 * time.Minute})
+	f = fileOf(t, m, Source{Name: "shop", From: "mongodb://db1", Sources: []string{"queryStats"}, Database: "shop", Period: 10 * time.Minute})
 	golden(t, "querystats.yaml", encode(t, f))
 }
 
@@ -90,7 +99,7 @@ func TestFile(t *testing.T) {
 func TestFileHidesNames(t *testing.T) {
 	o := Options{Names: HashedNames([]byte("key"))}
 	m := modelOf(t, o, profile(t, testFile(t, "profile-4.4.jsonl")))
-	f, _ := m.File(Source{Name: "shop", Database: "shop", Collections: []*Collection{sampled(o)}})
+	f := fileOf(t, m, Source{Name: "shop", Database: "shop", Collections: []*Collection{sampled(o)}})
 	text := encode(t, f)
 	for _, secret := range []string{"customer", "state", "sent", "paid", "Rome", "city", "anna", "sku"} {
 		if strings.Contains(text, secret) {
@@ -99,7 +108,7 @@ func TestFileHidesNames(t *testing.T) {
 	}
 	o = Options{Values: true}
 	m = modelOf(t, o, profile(t, testFile(t, "profile-4.4.jsonl")))
-	f, _ = m.File(Source{Name: "shop", Database: "shop", Collections: []*Collection{sampled(o)}})
+	f = fileOf(t, m, Source{Name: "shop", Database: "shop", Collections: []*Collection{sampled(o)}})
 	for _, value := range []string{"sent", "Rome"} {
 		if !strings.Contains(encode(t, f), value) {
 			t.Errorf("the value %q is not in the file", value)

@@ -39,9 +39,12 @@ type Model struct {
 	Jumps      int64                      // operations that began more than a minute before the last one
 	moved      map[string]map[string]bool // by database, see [Operation.Moved]
 	shapes     map[string]*Shape
-	inserted   map[string]*Documents // by namespace, where a source shows them
+	inserted   map[namespace]*Documents // where a source shows them
 	latest     time.Time
 }
+
+// namespace is a collection of a database.
+type namespace struct{ database, collection string }
 
 // Shape is a kind of operation: the same command with other values.
 type Shape struct {
@@ -134,12 +137,12 @@ func (m *Model) addDocuments(op *Operation) {
 		return
 	}
 	if m.inserted == nil {
-		m.inserted = map[string]*Documents{}
+		m.inserted = map[namespace]*Documents{}
 	}
-	d := m.inserted[op.Namespace()]
+	d := m.inserted[namespace{op.Database, op.Collection}]
 	if d == nil {
 		d = &Documents{Options: m.Options}
-		m.inserted[op.Namespace()] = d
+		m.inserted[namespace{op.Database, op.Collection}] = d
 	}
 	values, _ := array.Values()
 	for _, v := range values {
@@ -150,12 +153,12 @@ func (m *Model) addDocuments(op *Operation) {
 }
 
 // Inserted returns the documents of inserts into a collection, nil if no source showed them.
-func (m *Model) Inserted(db, coll string) *Documents { return m.inserted[db+"."+coll] }
+func (m *Model) Inserted(db, coll string) *Documents { return m.inserted[namespace{db, coll}] }
 
 // shape returns the shape of op, which is new if there is none yet.
 func (m *Model) shape(op *Operation) (*Shape, []bson.RawValue) {
 	tree, holes, values := shapeOf(op, m.Names, m.Typed)
-	text := op.Database + " " + textOf(tree)
+	text := shapeKey(op.Database, textOf(tree))
 	s := m.shapes[text]
 	if s == nil {
 		if len(m.shapes) >= mostShapes {

@@ -32,9 +32,6 @@ type Operation struct {
 	Moved []string
 }
 
-// Namespace returns DATABASE.COLLECTION.
-func (op *Operation) Namespace() string { return op.Database + "." + op.Collection }
-
 // Skip says why an entry of a source is not an operation of the workload.
 type Skip string
 

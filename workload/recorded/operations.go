@@ -7,7 +7,6 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
-	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/workload/own"
 )
 
@@ -49,7 +48,7 @@ func (w *writer) operation(s *Shape) (own.Operation, bool) {
 	case "insert":
 		o.Insert, ok = s.Collection, true
 		if n := f.perOperation(); n > 1 {
-			o.Batch = spec.Count(n)
+			o.Batch = countOf(n)
 		}
 	case "update":
 		ok = f.writes(&o, get("updates"))
@@ -96,7 +95,7 @@ func (f *filler) find(o *own.Operation, get func(string) any) bool {
 	o.Filter = f.filter(get("filter"))
 	limit, fixed := get("limit").(int64)
 	if limit < 0 {
-		limit = -limit
+		limit = max(-limit, 0) // the smallest number has no opposite
 	}
 	if _, unknown := get("limit").(*Hole); unknown {
 		limit, fixed = max(f.perOperation(), 1), true
@@ -107,7 +106,7 @@ func (f *filler) find(o *own.Operation, get func(string) any) bool {
 	} else {
 		o.Find = f.s.Collection
 		if fixed {
-			o.Limit = spec.Count(limit)
+			o.Limit = countOf(limit)
 		}
 		f.sure = false
 	}
@@ -359,7 +358,7 @@ func (f *filler) hole(h *Hole, equal bool) any {
 			ref = one(kind, f.c.Name)
 		}
 		if array {
-			return one("$array", bson.D{{Key: "of", Value: ref}, {Key: "count", Value: elements(values)}})
+			return one("$array", bson.D{{Key: "of", Value: ref}, {Key: "count", Value: f.elements(values)}})
 		}
 		return ref
 	}
@@ -376,7 +375,7 @@ func (f *filler) hole(h *Hole, equal bool) any {
 		return f.w.fromHole(f.c, h, values)
 	}
 	if array && documents.Element == nil {
-		return one("$array", bson.D{{Key: "of", Value: f.w.field(f.c, h.Field, documents)}, {Key: "count", Value: elements(values)}})
+		return one("$array", bson.D{{Key: "of", Value: f.w.field(f.c, h.Field, documents)}, {Key: "count", Value: f.elements(values)}})
 	}
 	return f.w.field(f.c, h.Field, documents)
 }
@@ -391,11 +390,11 @@ func sameKind(f *Field, kind string) bool {
 }
 
 // elements is how many elements the arrays in a hole have.
-func elements(f *Field) any {
-	if f.Values.Elements.N == 0 {
+func (f *filler) elements(of *Field) any {
+	if of.Values.Elements.N == 0 {
 		return int64(3)
 	}
-	return span(f.Values.Elements)
+	return f.w.span(of.Values.Elements)
 }
 
 // refers reports whether every document has a single value at a path, so that a filter can take it from a document.

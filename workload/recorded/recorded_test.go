@@ -161,7 +161,7 @@ func TestNoValueStays(t *testing.T) {
 func TestSharded(t *testing.T) {
 	m := modelOf(t, Options{}, ReadLog(bytes.NewReader(testFile(t, "sharded.log"))))
 	golden(t, "sharded.golden", describe(m))
-	f, _ := m.File(Source{Name: "stocks", From: "sharded.log", Sources: []string{"slow-query log"}, Database: "stocks",
+	f := fileOf(t, m, Source{Name: "stocks", From: "sharded.log", Sources: []string{"slow-query log"}, Database: "stocks",
 		Collections: []*Collection{{Database: "stocks", Name: "trades", Count: 10, ShardKey: document(t, `{"ticker": 1, "day": "hashed"}`)}}})
 	text := encode(t, f)
 	for _, want := range []string{"(1 operations, 1 commits or aborts)", "update and delete commands without their statements (1)",

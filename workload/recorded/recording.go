@@ -70,6 +70,28 @@ func (a *arrivals) Pop() any {
 	return last
 }
 
+// countingWriter counts bytes.
+type countingWriter struct {
+	w io.Writer
+	n int64
+}
+
+func (c *countingWriter) Write(b []byte) (int, error) {
+	n, err := c.w.Write(b)
+	c.n += int64(n)
+	return n, err
+}
+
+// The limits of a recording, for its writer and its reader.
+const (
+	// MaxRecording is the size of the largest file, in bytes.
+	MaxRecording = maxRecording + 2*maxHeader
+	maxRecording = 16 << 30          // of the operations
+	maxHeader    = 64 << 20          // of the header, which has the workload file
+	maxCommand   = 48 << 20          // of a command, which is that of MongoDB
+	maxLength    = math.MaxInt64 / 4 // nanoseconds from the first operation to the last
+)
+
 // Recorder writes a recording while a model is made.
 type Recorder struct {
 	m        *Model
@@ -79,6 +101,7 @@ type Recorder struct {
 	waiting  arrivals
 	bytes    int
 	out      *zstd.Encoder
+	written  *countingWriter
 	last     time.Time
 	header   Header
 	n        int64
@@ -88,11 +111,12 @@ type Recorder struct {
 // NewRecorder writes the operations of a database to w, which is a temporary file: [Recorder.Finish] puts them behind a
 // header.
 func NewRecorder(m *Model, database string, w io.Writer) (*Recorder, error) {
-	out, err := zstd.NewWriter(w)
+	written := &countingWriter{w: w}
+	out, err := zstd.NewWriter(written)
 	if err != nil {
 		return nil, err
 	}
-	return &Recorder{m: m, database: database, shapes: map[string]int{}, out: out}, nil
+	return &Recorder{m: m, database: database, shapes: map[string]int{}, out: out, written: written}, nil
 }
 
 // Add adds an operation that was just added to the model.
@@ -103,12 +127,12 @@ func (r *Recorder) Add(op *Operation) error {
 	if op.Database != r.database {
 		return nil
 	}
-	if op.Cut || op.Command == nil {
+	if op.Cut || op.Command == nil || r.written.n > maxRecording {
 		r.header.Left++
 		return nil
 	}
 	tree, _, _ := shapeOf(op, r.m.Names, r.m.Typed)
-	key := op.Database + " " + textOf(tree)
+	key := shapeKey(op.Database, textOf(tree))
 	shape, known := r.shapes[key]
 	if !known {
 		if len(r.shapes) >= mostShapes {
@@ -120,7 +144,7 @@ func (r *Recorder) Add(op *Operation) error {
 		r.texts = append(r.texts, key)
 	}
 	a := arrival{at: op.Time, shape: shape, n: r.n}
-	if r.m.Options.Values && r.m.Names == nil && !op.NoDocs {
+	if r.m.Options.Values && r.m.Names == nil && !op.NoDocs && len(op.Command) <= maxCommand {
 		a.command = op.Command
 	}
 	r.n++
@@ -143,7 +167,7 @@ func (r *Recorder) write() error {
 	}
 	distance := a.at.Sub(r.last)
 	switch {
-	case distance < 0:
+	case distance < 0 || a.at.Sub(r.header.Began) > maxLength: // the clock was set, or the entry is forged
 		r.header.Late++
 		distance = 0
 	default:
@@ -196,9 +220,6 @@ func (r *Recorder) Finish(w io.Writer, f own.File, operations map[string]int) (H
 	}
 	return *h, errors.Join(json.NewEncoder(out).Encode(h), out.Close())
 }
-
-// maxHeader limits the header of a recording, which has the workload file.
-const maxHeader = 64 << 20
 
 // reader reads the operations of a recording one after the other.
 type reader struct {
@@ -258,7 +279,7 @@ type entry struct {
 func (r *reader) next(commands bool) (entry, bool) {
 	for {
 		distance, err := binary.ReadUvarint(r.in)
-		if err != nil || distance > math.MaxInt64/4 || r.at > math.MaxInt64/4 {
+		if err != nil || distance > maxLength || r.at > maxLength {
 			return entry{}, false
 		}
 		r.at += time.Duration(distance)
@@ -281,9 +302,6 @@ func (r *reader) next(commands bool) (entry, bool) {
 		}
 	}
 }
-
-// maxCommand is the largest command of MongoDB.
-const maxCommand = 48 << 20
 
 // readDocument reads or skips a document.
 func readDocument(r *bufio.Reader, keep bool) (bson.Raw, error) {

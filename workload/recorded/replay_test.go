@@ -33,7 +33,10 @@ func record(t testing.TB, o Options, operations iter.Seq2[Operation, error]) ([]
 			t.Fatal(err)
 		}
 	}
-	f, numbers := m.File(Source{Name: "shop", From: "test", Database: "shop"})
+	f, numbers, err := m.File(Source{Name: "shop", From: "test", Database: "shop"})
+	if err != nil {
+		t.Fatal(err)
+	}
 	h, err := r.Finish(&out, f, numbers)
 	if err != nil {
 		t.Fatal(err)

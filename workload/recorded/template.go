@@ -30,7 +30,7 @@ func (w *writer) level(c *Collection, path string, l *Level, n int64) any {
 
 // field makes the template of one field.
 func (w *writer) field(c *Collection, path string, f *Field) any {
-	if to, ok := w.references[c.Name+"."+path]; ok && to != c.Name {
+	if to, ok := w.references[fieldOf{c.Name, path}]; ok && to != c.Name {
 		return one("$ref", to)
 	}
 	if path == "_id" && f.Values.Type() != bson.TypeEmbeddedDocument {
@@ -92,12 +92,12 @@ func (w *writer) typed(c *Collection, path string, f *Field, t bson.Type) any {
 		if f.Element == nil || f.Element.Values.Count() == 0 {
 			return bson.A{}
 		}
-		return one("$array", bson.D{{Key: "of", Value: w.field(c, path, f.Element)}, {Key: "count", Value: span(v.Elements)}})
+		return one("$array", bson.D{{Key: "of", Value: w.field(c, path, f.Element)}, {Key: "count", Value: w.span(v.Elements)}})
 	case bson.TypeString, bson.TypeSymbol:
 		if few && v.Distinct() <= fewValues {
 			return labels(v)
 		}
-		g := bson.D{{Key: "size", Value: span(v.Length)}}
+		g := bson.D{{Key: "size", Value: w.span(v.Length)}}
 		if few {
 			g = append(g, bson.E{Key: "values", Value: v.Distinct()})
 		}
@@ -106,7 +106,7 @@ func (w *writer) typed(c *Collection, path string, f *Field, t bson.Type) any {
 		if v.Length.Min == 16 && v.Length.Max == 16 {
 			return one("$uuid", bson.D{})
 		}
-		return one("$binary", bson.D{{Key: "size", Value: span(v.Length)}})
+		return one("$binary", bson.D{{Key: "size", Value: w.span(v.Length)}})
 	}
 	return scalarOf(v, t, few, w.m.Last)
 }
@@ -214,18 +214,22 @@ func bounds(v *Values) (low, high float64) {
 }
 
 // span is a number, or a range of numbers.
-func span(r Range) any {
-	if r.Min == r.Max {
+func (w *writer) span(r Range) any {
+	most := r.Max
+	if w.limits.length > 0 {
+		most = min(most, max(math.Ceil(r.Mean()), float64(w.limits.length)))
+	}
+	if r.Min >= most {
 		return int64(r.Min)
 	}
-	return bson.D{{Key: "min", Value: int64(r.Min)}, {Key: "max", Value: int64(r.Max)}}
+	return bson.D{{Key: "min", Value: int64(r.Min)}, {Key: "max", Value: int64(most)}}
 }
 
 // fromFilters makes a template of the fields that filters and updates name, where no documents were seen.
 func (w *writer) fromFilters(c *Collection) any {
 	out := bson.D{{Key: "_id", Value: w.fromHoles(c, "_id")}}
-	for _, s := range w.m.Shapes() {
-		if s.Collection != c.Name || s.Database != w.src.Database {
+	for _, s := range w.shapes {
+		if s.Collection != c.Name {
 			continue
 		}
 		for _, h := range s.Holes {
@@ -241,8 +245,8 @@ func (w *writer) fromFilters(c *Collection) any {
 
 // fromHoles makes the template of a field from the values with which it was compared or set.
 func (w *writer) fromHoles(c *Collection, field string) any {
-	for _, s := range w.m.Shapes() {
-		if s.Collection != c.Name || s.Database != w.src.Database {
+	for _, s := range w.shapes {
+		if s.Collection != c.Name {
 			continue
 		}
 		for i, h := range s.Holes {
