@@ -40,6 +40,11 @@ func openWorkload(asked spec.Run, opts Options, now time.Time) (workload.Workloa
 		Params:     asked.Workload.Params,
 		Open:       safeopen.OpenInput,
 	}
+	if opts.Foreign {
+		asking.Open = func(name string) (io.ReadCloser, error) {
+			return nil, fmt.Errorf("the agent refuses to open %s for a run of another machine", name)
+		}
+	}
 	if asked.Load.Replay != "" {
 		return openReplay(asked.Load.Replay, asking)
 	}
@@ -57,7 +62,7 @@ func openWorkload(asked spec.Run, opts Options, now time.Time) (workload.Workloa
 
 // openReplay opens a recording.
 func openReplay(name string, asking workload.Spec) (workload.Workload, error) {
-	w, err := recorded.OpenReplay(func() (io.ReadCloser, error) { return safeopen.OpenInput(name) }, asking)
+	w, err := recorded.OpenReplay(func() (io.ReadCloser, error) { return asking.Open(name) }, asking)
 	if err != nil {
 		return nil, fmt.Errorf("cannot replay %s: %w", name, err)
 	}
