@@ -75,17 +75,19 @@ func TestForgedOrders(t *testing.T) {
 			o.Spec.Observe = &spec.Observe{Prometheus: &spec.Prometheus{URL: foreign.URL, Credentials: secret,
 				Queries: map[string]string{"up": "up"}}}
 		},
-		"csv":       func(o *order) { o.Spec.Observe = &spec.Observe{CSV: []spec.ValueFile{{File: secret}}} },
-		"out":       func(o *order) { o.Spec.Out = at("out") },
-		"embedded":  func(o *order) { o.Spec.Target = "embedded:" + at("documents") },
-		"default":   func(o *order) { o.Spec.Target = "" },
-		"service":   func(o *order) { o.Spec.Target, o.Spec.Workload.Name = foreign.URL+"/", "person" },
-		"address":   func(o *order) { o.Spec.Target, o.Address = "lab:three", "embedded:"+at("documents") },
-		"lab":       func(o *order) { o.Spec.Target = "lab:three" },
-		"replay":    func(o *order) { o.Spec.Load.Replay = secret },
-		"workload":  func(o *order) { o.Spec.Workload.Name = at("w.yaml") },
-		"histogram": func(o *order) { o.Spec.Workload.Params = map[string]string{"fieldlengthdistribution": "histogram", "fieldlengthhistogram": secret} },
-		"identity":  func(o *order) { o.Spec.Target = "mongodb://127.0.0.1:1/?AuthMechanism=MONGODB-OIDC" },
+		"csv":      func(o *order) { o.Spec.Observe = &spec.Observe{CSV: []spec.ValueFile{{File: secret}}} },
+		"out":      func(o *order) { o.Spec.Out = at("out") },
+		"embedded": func(o *order) { o.Spec.Target = "embedded:" + at("documents") },
+		"default":  func(o *order) { o.Spec.Target = "" },
+		"service":  func(o *order) { o.Spec.Target, o.Spec.Workload.Name = foreign.URL+"/", "person" },
+		"address":  func(o *order) { o.Spec.Target, o.Address = "lab:three", "embedded:"+at("documents") },
+		"lab":      func(o *order) { o.Spec.Target = "lab:three" },
+		"replay":   func(o *order) { o.Spec.Load.Replay = secret },
+		"workload": func(o *order) { o.Spec.Workload.Name = at("w.yaml") },
+		"histogram": func(o *order) {
+			o.Spec.Workload.Params = map[string]string{"fieldlengthdistribution": "histogram", "fieldlengthhistogram": secret}
+		},
+		"identity": func(o *order) { o.Spec.Target = "mongodb://127.0.0.1:1/?AuthMechanism=MONGODB-OIDC" },
 		"load": func(o *order) {
 			o.Fill, o.Spec.Target = &run.Part{To: 10}, "embedded:"+at("documents")
 		},
