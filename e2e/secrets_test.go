@@ -30,7 +30,8 @@ func encodings(secret []byte) map[string][]byte {
 		"in upper hex":    []byte(strings.ToUpper(hex.EncodeToString(secret))),
 		"in base64":       []byte(strings.TrimRight(base64.StdEncoding.EncodeToString(secret), "=")),
 		"in URL's base64": []byte(base64.RawURLEncoding.EncodeToString(secret)),
-		"escaped":         []byte(url.QueryEscape(string(secret))), "escaped for a path": []byte(url.PathEscape(string(secret))),
+		"escaped":         []byte(url.QueryEscape(string(secret))),
+		"path-escaped":    []byte(url.PathEscape(string(secret))),
 	}
 }
 
@@ -59,8 +60,8 @@ func findSecrets(t *testing.T, dir string, secrets map[string][]byte, skip func(
 }
 
 // TestKilledCommandsLeaveNoSecrets kills coordinators of a run, a study and a drill, with their agents, in the middle of
-// the load. What they leave has no password, no token and no key. The keys are in the directory of the user only, which
-// has no password either.
+// the load. What they leave has no password, no token and no key. The keys are in the directory of the user only,
+// which has no password either.
 func TestKilledCommandsLeaveNoSecrets(t *testing.T) {
 	inTurn(t, 60)
 	binary, ok := enginetest.RealMongo(t)
@@ -79,8 +80,9 @@ func TestKilledCommandsLeaveNoSecrets(t *testing.T) {
 	}
 	t.Cleanup(func() { hangUp(client) })
 	const password = "op3n/s:same+%c0de"
-	if err := client.Database("admin").RunCommand(deadline(t), bson.D{{Key: "createUser", Value: "bench"},
-		{Key: "pwd", Value: password}, {Key: "roles", Value: bson.A{"root"}}}).Err(); err != nil {
+	user := bson.D{{Key: "createUser", Value: "bench"}, {Key: "pwd", Value: password},
+		{Key: "roles", Value: bson.A{"root"}}}
+	if err := client.Database("admin").RunCommand(deadline(t), user).Err(); err != nil {
 		t.Fatal(err)
 	}
 	at, err := url.Parse(uri)

@@ -126,28 +126,33 @@ func TestBudgets(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			asked := testSpec(2)
-			asked.Load.Duration, asked.Load.Warmup, asked.Load.Pace = spec.Duration(8*time.Second), 0, 40
-			dir := filepath.Join(t.TempDir(), "record")
-			place := hostile{dir: t.TempDir(), attack: c.attack}
-			_, err := Execute(t.Context(), asked, run.Options{Dir: dir}, Options{
-				Places: func(string) (Placer, error) { return place, nil },
-				Duty:   Duty{Name: "write", Received: func(int, time.Duration, []byte) {}}})
-			if err != nil {
-				t.Fatal(err)
-			}
-			r, err := record.OpenRun(dir)
-			if err != nil {
-				t.Fatal(err)
-			}
-			f := finding(r, "client-lost")
-			if f == nil || r.Clients[1].Status != "lost" || !strings.Contains(r.Clients[1].Problem, c.want) {
-				t.Errorf("the agent is %+v, want %q; finding %v", r.Clients[1], c.want, f)
-			}
-			if r.Clients[0].Status != record.Complete || counted(r, "measure", PhaseOutside).Succeeded == 0 {
-				t.Errorf("the other agent is %+v, and the record has %+v", r.Clients[0], counted(r, "measure", PhaseOutside))
-			}
+			testExpelled(t, c.attack, c.want)
 		})
+	}
+}
+
+// testExpelled performs a run with a hostile agent.
+func testExpelled(t *testing.T, attack func(Wire), want string) {
+	asked := testSpec(2)
+	asked.Load.Duration, asked.Load.Warmup, asked.Load.Pace = spec.Duration(8*time.Second), 0, 40
+	dir := filepath.Join(t.TempDir(), "record")
+	place := hostile{dir: t.TempDir(), attack: attack}
+	_, err := Execute(t.Context(), asked, run.Options{Dir: dir}, Options{
+		Places: func(string) (Placer, error) { return place, nil },
+		Duty:   Duty{Name: "write", Received: func(int, time.Duration, []byte) {}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := record.OpenRun(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := finding(r, "client-lost")
+	if f == nil || r.Clients[1].Status != "lost" || !strings.Contains(r.Clients[1].Problem, want) {
+		t.Errorf("the agent is %+v, want %q; finding %v", r.Clients[1], want, f)
+	}
+	if r.Clients[0].Status != "complete" || counted(r, "measure", PhaseOutside).Succeeded == 0 {
+		t.Errorf("the other agent is %+v, and the record has %+v", r.Clients[0], counted(r, "measure", PhaseOutside))
 	}
 }
 

@@ -35,7 +35,8 @@ func TestMain(m *testing.M) {
 	case "":
 		os.Exit(m.Run())
 	case "client":
-		if err := (Agent{Local: true, Duties: testDuties}).Serve(context.Background(), Pipe(os.Stdin, os.Stdout)); err != nil {
+		client := Agent{Local: true, Duties: testDuties}
+		if err := client.Serve(context.Background(), Pipe(os.Stdin, os.Stdout)); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}

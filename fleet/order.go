@@ -62,7 +62,7 @@ func checkTarget(target, address string) error {
 		return nil
 	case "mongodb":
 	default:
-		return fmt.Errorf("%s is no MongoDB. Agents on other machines load mongodb:// and null: only", t)
+		return fmt.Errorf("%s is not a MongoDB. Agents on other machines load mongodb:// and null: only", t)
 	}
 	a, err := mongouri.Parse(t.URI)
 	if err != nil {

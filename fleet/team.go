@@ -489,7 +489,8 @@ func (t *team) lose(m *member, status, why string) {
 	}))
 	others := slices.ContainsFunc(t.members, func(o *member) bool { return o.status == "" }) // they run, or have completed
 	if !t.fleet.Strict && !t.stopping && others {
-		m.lostAt = cmp.Or(t.merger.until(m.number), time.Since(t.started))
+		// One that was lost before the start missed all of it.
+		m.lostAt = cmp.Or(t.merger.until(m.number), max(1, time.Since(t.started)))
 		t.fail(t.merger.lose(m.number))
 		return
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/load"
 	"github.com/plimsoll-bench/plimsoll/record"
 	runs "github.com/plimsoll-bench/plimsoll/run"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // await waits until a condition holds.
@@ -103,7 +104,8 @@ func TestTokenIsNoCoordinator(t *testing.T) {
 	c := open(t, Options{Server: theirs})
 	var parts atomic.Int64
 	wires := make(chan fleet.Wire, 2)
-	start(t, AgentOptions{Server: c.serverOf(), Facts: fleet.Facts{Name: "agent"}}, func(ctx context.Context, w fleet.Wire) error {
+	o := AgentOptions{Server: c.serverOf(), Facts: fleet.Facts{Name: "agent"}}
+	start(t, o, func(ctx context.Context, w fleet.Wire) error {
 		parts.Add(1)
 		return hand(wires)(ctx, w)
 	})
@@ -325,7 +327,8 @@ func TestReplayedJoin(t *testing.T) {
 	nc := stranger(t, theirs)
 	var mu sync.Mutex
 	var seen []*client.Msg
-	if _, err := nc.Subscribe(c.space.agent("*"), func(m *client.Msg) { mu.Lock(); seen = append(seen, m); mu.Unlock() }); err != nil {
+	keep := func(m *client.Msg) { mu.Lock(); seen = append(seen, m); mu.Unlock() }
+	if _, err := nc.Subscribe(c.space.agent("*"), keep); err != nil {
 		t.Fatal(err)
 	}
 	if err := nc.Flush(); err != nil {
@@ -333,11 +336,14 @@ func TestReplayedJoin(t *testing.T) {
 	}
 	var parts atomic.Int64
 	dir := t.TempDir()
-	start(t, AgentOptions{Server: c.serverOf(), Facts: fleet.Facts{Name: "agent"}}, func(ctx context.Context, w fleet.Wire) error {
+	o := AgentOptions{Server: c.serverOf(), Facts: fleet.Facts{Name: "agent"}}
+	start(t, o, func(ctx context.Context, w fleet.Wire) error {
 		parts.Add(1)
 		return fleet.Agent{Dir: dir}.Serve(ctx, w)
 	})
-	execute(t, c, testSpec(1, time.Second), nil)
+	one := testSpec(1, time.Second)
+	one.Load.Place = spec.PlaceManual
+	execute(t, c, one, nil)
 	mu.Lock()
 	old := slices.Clone(seen)
 	mu.Unlock()
@@ -349,7 +355,7 @@ func TestReplayedJoin(t *testing.T) {
 	if err := nc.Flush(); err != nil {
 		t.Fatal(err)
 	}
-	execute(t, c, testSpec(1, time.Second), nil) // the agent is free for the next run
+	execute(t, c, one, nil) // the agent is free for the next run
 	if n := parts.Load(); n != 2 {
 		t.Errorf("the agent performed %d parts of 2 runs", n)
 	}
@@ -398,7 +404,8 @@ func TestFlood(t *testing.T) {
 	t.Parallel()
 	c := open(t, Options{})
 	startAgents(t, c.serverOf(), 2)
-	ended := start(t, AgentOptions{Server: c.serverOf(), Facts: fleet.Facts{Name: "flood"}}, func(ctx context.Context, w fleet.Wire) error {
+	o := AgentOptions{Server: c.serverOf(), Facts: fleet.Facts{Name: "flood"}}
+	ended := start(t, o, func(ctx context.Context, w fleet.Wire) error {
 		for ctx.Err() == nil && !w.(*wire).ended() {
 			for range 100 {
 				w.Send([]byte(`{"event":{"at_ns":0,"kind":"note","text":"` + strings.Repeat("x", 1000) + `"}}`))
@@ -408,7 +415,8 @@ func TestFlood(t *testing.T) {
 		return nil
 	})
 	dir := filepath.Join(t.TempDir(), "record")
-	_, err := fleet.Execute(t.Context(), testSpec(3, time.Second), runs.Options{Dir: dir}, fleet.Options{Places: c.places()})
+	_, err := fleet.Execute(t.Context(), testSpec(3, time.Second), runs.Options{Dir: dir},
+		fleet.Options{Places: c.places()})
 	if err == nil || !strings.Contains(err.Error(), "more than an agent may") {
 		t.Errorf("the run ended with %v", err) // it was never ready
 	}

@@ -254,7 +254,8 @@ func (p *program) beat() {
 func (p *program) beatLocked() {
 	p.number++
 	sealed := p.out.seal(p.number, ordinary, encode(p.state))
-	_ = p.nc.Publish(p.space.beat(p.id), append(slices.Clone(p.public), sealed...)) // fails while the connection is interrupted
+	// It fails while the connection is interrupted.
+	_ = p.nc.Publish(p.space.beat(p.id), append(slices.Clone(p.public), sealed...))
 }
 
 // abandoned reports whether the coordinator is gone, and ends the part then. It counts its own ticks, so that a
@@ -262,7 +263,9 @@ func (p *program) beatLocked() {
 func (p *program) abandoned() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.silent++
+	if p.silent++; p.silent == int(aliveAtMost/beatEvery) && !p.heard {
+		p.tell("no coordinator of this token responds yet. Waiting for it")
+	}
 	if time.Duration(p.silent)*beatEvery <= p.opts.Gone {
 		return false
 	}

@@ -353,9 +353,15 @@ func TestChangedFrames(t *testing.T) {
 	if frame, err := link.Receive(); err == nil || !strings.Contains(err.Error(), "message 5 is missing") {
 		t.Errorf("received %s, %v", frame, err)
 	}
-	agent.deliver(sealed[0][1:])
-	if frame, err := agent.Receive(); err == nil || !strings.Contains(err.Error(), "changed or cut") {
-		t.Errorf("received %s, %v", frame, err)
+	// Frames that were changed or cut, or that are of the other direction, are not received.
+	good := link.out.seal(1, ordinary, []byte("good"))
+	changed := slices.Clone(good)
+	changed[len(changed)-1] ^= 1
+	for _, b := range [][]byte{changed, good[1:], good[:len(good)-1], nil, sealed[0], good} {
+		agent.deliver(b)
+	}
+	if frame, err := agent.Receive(); err != nil || string(frame) != "good" || agent.foreign != 5 {
+		t.Errorf("received %s, %v, and %d frames of others", frame, err, agent.foreign)
 	}
 }
 

@@ -85,7 +85,8 @@ func Open(ctx context.Context, o Options) (*Coordinator, error) {
 		return nil, err
 	}
 	c := &Coordinator{opts: o, space: spaceOf(o.Space), state: s, closed: make(chan struct{}), agents: map[string]*agent{},
-		taken: map[string]bool{}, unresumed: map[string]bool{}, foreign: map[string]string{}, names: map[string]string{}, changed: make(chan struct{}),
+		taken: map[string]bool{}, unresumed: map[string]bool{}, foreign: map[string]string{},
+		names: map[string]string{}, changed: make(chan struct{}),
 		self: fleet.Facts{Protocol: fleet.Protocol, Version: o.Version, Commit: o.Commit}, nonce: randomName(16)}
 	if err := c.open(ctx); err != nil {
 		c.Close()

@@ -263,7 +263,7 @@ func (w *wire) deliver(sealed []byte) {
 	w.mu.Unlock()
 	// The sender publishes no frame before the one that is flightFrames older is stored.
 	if number >= missing+flightFrames || early > flightBytes+2*partBytes {
-		w.fail(fmt.Errorf("the message %d is missing in the NATS server, and %d messages there are from somebody else or were changed",
+		w.fail(fmt.Errorf("the message %d is missing in the NATS server, and %d messages there were changed or are from another sender",
 			missing, foreign))
 	}
 }
