@@ -57,11 +57,18 @@ func (d Duties) begin(name string, brief json.RawMessage, o *run.Options) (HandO
 }
 
 // receiveNews passes on what the duty of a client handed over, when it is complete.
-func (t *team) receiveNews(m *member, n *news) {
-	m.news = append(m.news, n.Data...)
+func (t *team) receiveNews(m *member, n *news) error {
 	m.keep(len(n.Data))
-	if n.Last && t.fleet.Duty.Received != nil { // a drill that is resumed as a run has nobody to receive it
+	if t.fleet.Duty.Received == nil { // a drill that is resumed as a run has nobody to receive it
+		return nil
+	}
+	if len(m.news)+len(n.Data) > mostHandOver {
+		return fmt.Errorf("it handed over more than %d MiB at once", mostHandOver>>20)
+	}
+	m.news = append(m.news, n.Data...)
+	if n.Last {
 		t.fleet.Duty.Received(m.number, max(0, m.skew), m.news)
 		m.news = nil
 	}
+	return nil
 }

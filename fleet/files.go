@@ -7,7 +7,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 
+	"github.com/plimsoll-bench/plimsoll/internal/visible"
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
@@ -50,22 +52,22 @@ func (c *server) handOver(dir string) error {
 }
 
 // keepPart writes a part of a file of a client's record below that of the run. The name comes from another machine: it
-// stays below the client's directory.
+// stays below the client's directory. An error is one of the client; those of this machine end the run.
 func (t *team) keepPart(m *member, p *part) error {
+	file := filepath.FromSlash(p.Name)
+	if !filepath.IsLocal(file) {
+		return fmt.Errorf("it sent a file outside of its record: %q", visible.Bounded(p.Name, 200))
+	}
 	root, err := os.OpenRoot(t.opts.Dir)
 	if err != nil {
-		return err
+		t.fail(err)
+		return nil
 	}
 	defer root.Close()
 	defer m.keep(len(p.Data))
-	below := filepath.FromSlash(recordOf(m.number))
-	file := filepath.FromSlash(p.Name)
-	if !filepath.IsLocal(file) {
-		return fmt.Errorf("%s sent a file outside of its record: %q", name(m.number), p.Name)
-	}
-	file = filepath.Join(below, file)
+	file = filepath.Join(filepath.FromSlash(recordOf(m.number)), file)
 	if err := root.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-		return err
+		return t.blame(err)
 	}
 	how := os.O_WRONLY | os.O_APPEND
 	if p.First {
@@ -73,10 +75,23 @@ func (t *team) keepPart(m *member, p *part) error {
 	}
 	f, err := root.OpenFile(file, how, 0o644)
 	if err != nil {
-		return err
+		return t.blame(err)
 	}
 	_, err = f.Write(p.Data)
-	return errors.Join(err, f.Close())
+	t.fail(errors.Join(err, f.Close()))
+	return nil
+}
+
+// blame returns an error that the name of a file caused, for its client. Other errors end the run.
+func (t *team) blame(err error) error {
+	for _, named := range []error{fs.ErrExist, fs.ErrNotExist, fs.ErrInvalid, syscall.ENOTDIR, syscall.EISDIR,
+		syscall.ENAMETOOLONG, syscall.EINVAL} {
+		if errors.Is(err, named) {
+			return fmt.Errorf("it sent a file that cannot be kept: %w", err)
+		}
+	}
+	t.fail(err)
+	return nil
 }
 
 // keep counts bytes of parts or news that are written or passed on. It tells the agent before that has to wait.

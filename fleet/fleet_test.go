@@ -35,7 +35,8 @@ func TestMain(m *testing.M) {
 	case "":
 		os.Exit(m.Run())
 	case "client":
-		if err := (Agent{Duties: testDuties}).Serve(context.Background(), Pipe(os.Stdin, os.Stdout)); err != nil {
+		client := Agent{Local: true, Duties: testDuties}
+		if err := client.Serve(context.Background(), Pipe(os.Stdin, os.Stdout)); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
@@ -397,7 +398,7 @@ func TestOrphan(t *testing.T) {
 	asked := testSpec(1)
 	asked.Load.Duration = spec.Duration(10 * time.Minute)
 	ended := make(chan error, 1)
-	go func() { ended <- Agent{}.Serve(t.Context(), Pipe(in, out)); out.Close() }()
+	go func() { ended <- Agent{Local: true}.Serve(t.Context(), Pipe(in, out)); out.Close() }()
 	say := func(c command) {
 		if err := json.NewEncoder(toClient).Encode(c); err != nil {
 			t.Error(err)

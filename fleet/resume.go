@@ -194,7 +194,8 @@ func (t *team) rejoin(ctx context.Context, place Resumer, s state) (run.Teamwork
 			continue
 		}
 		c := s.Clients[i]
-		m := &member{Link: link, number: i, facts: c.Facts, ready: true, loading: true}
+		m := &member{Link: link, number: i, facts: c.Facts, ready: true, loading: true,
+			budgets: newBudgets(t.started)}
 		m.clock.first = &answer{offset: time.Duration(c.Offset), trip: 2 * time.Duration(c.Uncertainty)}
 		t.members = append(t.members, m)
 		go follow(m, t.reports)

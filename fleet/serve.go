@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/internal/scratch"
+	"github.com/plimsoll-bench/plimsoll/load"
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/run"
@@ -26,6 +27,9 @@ const endAtMost = 5 * time.Second
 
 // Agent is what performs the orders of a coordinator.
 type Agent struct {
+	// Local says that the agent is a process that the coordinator started on its machine. Agents elsewhere refuse orders
+	// that name files, directories or addresses besides that of a MongoDB.
+	Local bool
 	// Duties are its duties besides the load; nil for none.
 	Duties Duties
 	// Dir is where it makes a directory for its record if it has none in common with the coordinator; "" for that of
@@ -211,7 +215,7 @@ func (c *server) silent() bool {
 // run performs the orders to load records, and the order to run a load, which is the last one.
 func (c *server) run(ctx context.Context) {
 	for c.order.Fill != nil {
-		report, err := run.Fill(ctx, c.order.Spec, c.options(), *c.order.Fill)
+		report, err := c.fill(ctx)
 		c.send(message{Filled: &filled{Report: report, failure: failureOf(err)}})
 		select {
 		case c.order = <-c.orders:
@@ -223,16 +227,34 @@ func (c *server) run(ctx context.Context) {
 	c.send(message{Done: &result{Run: r, Ceiling: c.agent.Ceiling.Rate(c.order.Spec.Client), failure: failureOf(err)}})
 }
 
+// permit returns why the order is refused, nil if it is not.
+func (c *server) permit() error {
+	if c.agent.Local {
+		return nil
+	}
+	return c.order.check()
+}
+
+func (c *server) fill(ctx context.Context) (report load.FillReport, err error) {
+	if err := c.permit(); err != nil {
+		return report, err
+	}
+	return run.Fill(ctx, c.order.Spec, c.options(), *c.order.Fill)
+}
+
 // options are the options of the order, without a record.
 func (c *server) options() run.Options {
 	o := c.order
 	return run.Options{
 		Tool: o.Tool, Command: o.Command, Progress: c, Abort: c.abort, Address: o.Address, Service: c.agent.Service,
-		Client: o.Client, Clients: o.Clients, Whole: o.Whole, Turns: o.Turns, Number: o.Number,
+		Client: o.Client, Clients: o.Clients, Whole: o.Whole, Turns: o.Turns, Number: o.Number, Foreign: !c.agent.Local,
 	}
 }
 
 func (c *server) execute(ctx context.Context) (*record.Run, error) {
+	if err := c.permit(); err != nil {
+		return nil, err
+	}
 	o := c.order
 	dir := o.Dir
 	if dir == "" {

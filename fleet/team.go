@@ -33,6 +33,8 @@ const (
 	silentAtMost = 30
 	// abortAtMost is the time limit of clients after an abort.
 	abortAtMost = 3 * time.Second
+	// aheadAtMost is how long before its start a load is started.
+	aheadAtMost = 10 * time.Second
 	// explainAtMost is the time limit of what a placer knows of lost clients.
 	explainAtMost = 10 * time.Second
 )
@@ -80,16 +82,21 @@ type member struct {
 	loading bool
 	done    *result
 	status  string // of a client that is not complete
-	why     string
-	lostAt  time.Duration // run time of its loss, while the others went on
+	begun   bool   // its start is known
+	budgets budgets
+	// expelled says that it sent what it must not. What it sends since is dropped.
+	expelled bool
+	why      string
+	lostAt   time.Duration // run time of its loss, while the others went on
 }
 
 // report is a message of a client, or the end of its link.
 type report struct {
 	member *member
 	message
-	gone bool
-	why  error // how it failed, if it is gone
+	excess string // what of it is more than the client may send
+	gone   bool
+	why    error // how it failed, if it is gone
 }
 
 func newTeam(asked spec.Run, o run.Options, f Options, place Placer, living *pids) *team {
@@ -160,7 +167,7 @@ func (t *team) placeAll(ctx context.Context) {
 		return
 	}
 	for i, link := range links {
-		m := &member{Link: link, number: i, facts: link.Facts()}
+		m := &member{Link: link, number: i, facts: link.Facts(), budgets: newBudgets(time.Now())}
 		t.members = append(t.members, m)
 		go follow(m, t.reports)
 		if m.facts.Local {
@@ -230,8 +237,17 @@ func follow(m *member, reports chan<- report) {
 		frame, err := m.Receive()
 		var said message
 		if err == nil {
-			if err = json.Unmarshal(frame, &said); err == nil {
-				reports <- report{member: m, message: said}
+			if len(frame) > mostFrame {
+				err = fmt.Errorf("it sent a message of %d MiB, more than an agent may", len(frame)>>20)
+			} else {
+				err = json.Unmarshal(frame, &said)
+			}
+			if err == nil {
+				next := report{member: m, message: said}
+				if !m.facts.Local {
+					next.excess = m.budgets.excess(&said, len(frame))
+				}
+				reports <- next
 				continue
 			}
 			m.Break()
@@ -286,17 +302,33 @@ func (t *team) fail(err error) {
 func (t *team) receive(r report) {
 	m := r.member
 	m.silent = 0
+	switch {
+	case r.gone:
+		t.leave(m, r.why)
+	case m.expelled:
+	case r.excess != "":
+		t.expel(m, r.excess)
+	default:
+		if err := t.take(m, &r.message); err != nil {
+			t.expel(m, err.Error())
+		}
+	}
+}
+
+// take takes a message of a client. An error is one of the client.
+func (t *team) take(m *member, r *message) error {
 	m.loading = m.loading && !r.Ready
-	if r.Began != 0 && !m.loading {
+	if r.Began != 0 && !m.loading && !m.begun && !t.started.IsZero() {
 		offset, _ := m.clock.offset()
-		m.skew = time.Unix(0, r.Began).Add(-offset).Sub(t.started.Round(0))
+		m.begun, m.skew = true, time.Unix(0, r.Began).Add(-offset).Sub(t.started.Round(0))
+		if err := checkTime(m.skew.Abs(), t.elapsed()); err != nil {
+			return err
+		}
 		t.merger.began(m.number, max(0, m.skew))
 	}
 	switch {
-	case m.loading && !r.gone:
-	case r.gone:
-		t.leave(m, r.why)
-	case r.Ready:
+	case m.loading:
+	case r.Ready && !m.ready:
 		m.ready = true
 		if m.facts.Local {
 			t.startLoad()
@@ -306,22 +338,38 @@ func (t *team) receive(r report) {
 	case r.Pong != nil:
 		t.pong(m, *r.Pong)
 	case r.Part != nil:
-		t.fail(t.keepPart(m, r.Part))
+		return t.keepPart(m, r.Part)
 	case r.News != nil:
-		t.receiveNews(m, r.News)
+		return t.receiveNews(m, r.News)
 	case r.Interval != nil:
-		iv, err := r.Interval.Unpack(t.merger.dims)
-		if err == nil {
-			err = t.merger.add(m.number, iv)
-		}
-		t.fail(err)
+		return t.addInterval(m, r.Interval)
 	case r.Event != nil:
+		if err := checkEvent(r.Event, t.elapsed()); err != nil {
+			return err
+		}
 		t.pass(m, *r.Event)
-	case r.Filled != nil:
+	case r.Filled != nil && m.filled == nil && !t.filling.IsZero():
 		t.finishFill(m, r.Filled)
-	case r.Done != nil:
+	case r.Done != nil && m.done == nil:
+		tidyResult(r.Done)
 		t.finish(m, r.Done)
 	}
+	return nil
+}
+
+func (t *team) addInterval(m *member, p *record.PackedInterval) error {
+	if err := checkInterval(p, t.elapsed()); err != nil {
+		return err
+	}
+	iv, err := p.Unpack(t.merger.dims)
+	if err != nil {
+		return fmt.Errorf("it sent an interval that does not fit: %w", err)
+	}
+	if len(iv.Classes) != len(t.merger.dims.Classes) {
+		return fmt.Errorf("it sent an interval with %d operation classes, not %d", len(iv.Classes), len(t.merger.dims.Classes))
+	}
+	t.fail(t.merger.add(m.number, iv))
+	return nil
 }
 
 // ping asks a client for its clock.
@@ -355,7 +403,7 @@ func (t *team) startLoad() {
 	ahead := 100*time.Millisecond + min(time.Duration(len(t.members))*5*time.Millisecond, 2*time.Second)
 	for _, m := range t.members {
 		m.clock.settle()
-		ahead = max(ahead, 4*m.clock.best().trip)
+		ahead = max(ahead, min(4*m.clock.best().trip, aheadAtMost)) // no agent delays the others for longer
 	}
 	t.started = time.Now().Add(ahead)
 	if t.fleet.Duty.Started != nil {
@@ -441,7 +489,8 @@ func (t *team) lose(m *member, status, why string) {
 	}))
 	others := slices.ContainsFunc(t.members, func(o *member) bool { return o.status == "" }) // they run, or have completed
 	if !t.fleet.Strict && !t.stopping && others {
-		m.lostAt = cmp.Or(t.merger.until(m.number), time.Since(t.started))
+		// One that was lost before the start missed all of it.
+		m.lostAt = cmp.Or(t.merger.until(m.number), max(1, time.Since(t.started)))
 		t.fail(t.merger.lose(m.number))
 		return
 	}

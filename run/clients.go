@@ -10,13 +10,18 @@ import (
 // CheckClients returns why a run cannot be divided among its load processes, nil if it can or if it has only one.
 func CheckClients(asked spec.Run) error {
 	n := int64(asked.Load.Clients)
-	if n <= 1 {
+	if n <= 1 && asked.Load.Place == "" {
 		return nil
 	}
 	target, err := ParseTarget(asked.Target)
 	switch {
 	case err != nil:
 		return err
+	case asked.Load.Place != "" && (target.Kind == "embedded" || target.Kind == "http"):
+		return fmt.Errorf("load.place: agents load MongoDB only, not %s. Load it with processes on this machine, or use the address of a "+
+			"MongoDB", target)
+	case n <= 1:
+		return nil
 	case target.Kind == "embedded":
 		return fmt.Errorf("load.clients: one process at a time can open %s, so %d clients cannot share it. Load a server, or use one client",
 			target, n)

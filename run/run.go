@@ -110,6 +110,8 @@ type Options struct {
 	Loaded *record.FillResult
 	// Elsewhere says that this process is on another machine than the coordinator of the run, so it samples its machine.
 	Elsewhere bool
+	// Foreign says that the specification came from another machine. Files that it names are not opened here.
+	Foreign bool
 	// Processes returns the PIDs of the other load processes of this run. Nil for none.
 	Processes func() []int
 	// Team runs the measured load instead of this process, which does the rest. Nil for this process.

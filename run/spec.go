@@ -40,8 +40,13 @@ func openWorkload(asked spec.Run, opts Options, now time.Time) (workload.Workloa
 		Params:     asked.Workload.Params,
 		Open:       openHistogram,
 	}
+	if opts.Foreign {
+		asking.Open = func(name string) (io.ReadCloser, error) {
+			return nil, fmt.Errorf("the agent refuses to open %s for a run of another machine", name)
+		}
+	}
 	if asked.Load.Replay != "" {
-		w, err := openReplay(asked.Load.Replay, asking)
+		w, err := openReplay(asked.Load.Replay, asking, opts.Foreign)
 		if err != nil {
 			return nil, err
 		}
@@ -67,9 +72,12 @@ func openHistogram(name string) (io.ReadCloser, error) {
 	return safeopen.OpenLimited(name, safeopen.MaxDocument)
 }
 
-// openReplay opens a recording.
-func openReplay(name string, asking workload.Spec) (workload.Workload, error) {
+// openReplay opens a recording, which an agent refuses to do for a run of another machine.
+func openReplay(name string, asking workload.Spec, foreign bool) (workload.Workload, error) {
 	w, err := recorded.OpenReplay(func() (io.ReadCloser, error) {
+		if foreign {
+			return asking.Open(name)
+		}
 		return safeopen.OpenLimited(name, recorded.MaxRecording)
 	}, asking)
 	if err != nil {

@@ -41,10 +41,10 @@ An agent connects to the command that started a run with --agents, the coordinat
 coordinator gives to it, hands over its results, and waits for the next run. It listens nowhere.
 
 The coordinator shows the address and the token. The token is read from ` + tokenVariable + ` or from a file, because
-other users can read command lines.`,
+other users can read command lines. With your NATS server an agent needs the token too.`,
 		Example: `  ` + tokenVariable + `=… plimsoll agent --connect tls://10.0.0.5:4100 --zone eu-west
   plimsoll agent --connect tls://10.0.0.5:4100 --token-file token
-  plimsoll agent --connect tls://nats.example:4222 --creds agent.creds`,
+  plimsoll agent --connect tls://nats.example:4222 --creds agent.creds --token-file token`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd, env) },
 	}
@@ -87,7 +87,7 @@ func (o *agentOptions) run(cmd *cobra.Command, env *environment) error {
 	return withExit(exitUnreachable, err)
 }
 
-// token reads the token of the coordinator. With credentials there is none.
+// token reads the token of the coordinator.
 func (o *agentOptions) token(ctx context.Context, env *environment) (string, error) {
 	var text string
 	switch {
@@ -106,8 +106,8 @@ func (o *agentOptions) token(ctx context.Context, env *environment) (string, err
 		text = env.getenv(tokenVariable)
 	}
 	text = strings.TrimSpace(text)
-	if text == "" && o.Server.Creds == "" {
-		return "", withExit(exitUsage, errors.New("no token: set "+tokenVariable+" or --token-file to what the coordinator shows, or give --creds of your NATS server"))
+	if text == "" {
+		return "", withExit(exitUsage, errors.New("no token: set "+tokenVariable+" or --token-file to what the coordinator shows"))
 	}
 	return text, nil
 }

@@ -3,14 +3,18 @@ package main
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/spf13/pflag"
 
@@ -19,6 +23,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/fleet/nats"
 	"github.com/plimsoll-bench/plimsoll/fleet/ssh"
 	"github.com/plimsoll-bench/plimsoll/internal/procid"
+	"github.com/plimsoll-bench/plimsoll/internal/safeopen"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
@@ -74,7 +79,7 @@ type agentPlaces struct {
 
 	mu          sync.Mutex
 	coordinator *nats.Coordinator // opened for the first place that needs it
-	dir         string            // of the coordinator
+	dir         string            // of the coordinator, below that of this user
 	release     func()            // ends the lock of that directory
 	open        map[string]fleet.Placer
 }
@@ -97,7 +102,7 @@ func (p *agentPlaces) find(place string) (fleet.Placer, error) {
 	var made fleet.Placer
 	switch hosts, isSSH := strings.CutPrefix(place, spec.PlaceSSH); {
 	case place == spec.PlaceManual:
-		made = &manualPlacer{Coordinator: p.coordinator, env: p.env}
+		made = &manualPlacer{Coordinator: p.coordinator, env: p.env, creds: p.flags.server.Creds != ""}
 	case isSSH && p.flags.server.URL != "":
 		return nil, errors.New("ssh carries the connections of its agents itself: omit --nats")
 	case isSSH:
@@ -134,37 +139,95 @@ func (p *agentPlaces) start() (err error) {
 		return err
 	}
 	o := nats.Options{Dir: p.dir, Server: p.flags.server, Listen: p.flags.listen, Resume: p.resume}
+	if o.Server.URL != "" { // its agents stay for the next command, so their token must too
+		o.Identity = filepath.Join(filepath.Dir(p.dir), identityFile)
+	}
 	o.Version, o.Commit = toolVersion()
 	p.coordinator, err = nats.Open(context.Background(), o)
 	return err
 }
 
-// directory returns the directory of the coordinator. It is below the record of a run. A record that is there has its
-// own, which only --resume may use. Without a record it is below that of this user, and those of commands that were
-// killed are removed.
+const (
+	// coordinatorsDir is the directory below that of this user with those of coordinators. They have keys, so they are
+	// never in a record, which people copy.
+	coordinatorsDir = "coordinators"
+	// identityFile has the keys of the coordinators of this user that use the user's own NATS server.
+	identityFile = "identity.json"
+	// idFile is in a record whose run can be resumed. It has the name of the coordinator's directory.
+	idFile = "id"
+	// keptFor is how long the directory of a run that was not resumed is kept.
+	keptFor = 7 * 24 * time.Hour
+)
+
+var validID = regexp.MustCompile(`^run-[0-9a-f]{32}$`)
+
+// directory returns the directory of the coordinator, and removes those of commands that were killed. A record that is
+// there names its own, which only --resume may use.
 func (p *agentPlaces) directory() (string, error) {
-	if p.record != "" && !p.resume {
-		if err := record.Vacant(p.record); err != nil {
-			return "", err
-		}
-	}
-	if p.record != "" {
-		return filepath.Join(p.record, fleet.CoordinatorDir), nil
-	}
 	home, err := homeDir(p.env)
 	if err != nil {
 		return "", err
 	}
-	all := filepath.Join(home, "coordinators")
-	old, _ := os.ReadDir(all) // there is none yet
-	for _, dir := range old {
-		pid, _ := strconv.Atoi(dir.Name())
-		if !procid.Of(pid).Alive() {
-			_ = os.RemoveAll(filepath.Join(all, dir.Name())) // the next command tries again
-		}
+	all := filepath.Join(home, coordinatorsDir)
+	removeCoordinators(all)
+	if p.record == "" {
+		dir := filepath.Join(all, strconv.Itoa(os.Getpid()))
+		return dir, errors.Join(os.RemoveAll(dir), os.MkdirAll(dir, 0o700))
 	}
-	dir := filepath.Join(all, strconv.Itoa(os.Getpid()))
-	return dir, errors.Join(os.RemoveAll(dir), os.MkdirAll(dir, 0o700))
+	in := filepath.Join(p.record, fleet.CoordinatorDir)
+	if p.resume {
+		b, err := safeopen.ReadFile(in, idFile, 100)
+		id := strings.TrimSpace(string(b))
+		if err == nil && !validID.MatchString(id) {
+			err = errors.New("it has no name of a coordinator")
+		}
+		if err != nil {
+			return "", fmt.Errorf("%s cannot be resumed: %w", p.record, err)
+		}
+		dir := filepath.Join(all, id)
+		if _, err := os.Stat(dir); err != nil {
+			return "", fmt.Errorf("%s cannot be resumed: the keys of its coordinator are not below %s. Resume it as the user and on the "+
+				"machine that started it, within a week: %w", p.record, all, err)
+		}
+		return dir, nil
+	}
+	if err := record.Vacant(p.record); err != nil {
+		return "", err
+	}
+	secret := make([]byte, 16)
+	_, _ = rand.Read(secret) // never fails
+	id := "run-" + hex.EncodeToString(secret)
+	dir := filepath.Join(all, id)
+	if err := errors.Join(os.MkdirAll(dir, 0o700), os.MkdirAll(in, 0o700)); err != nil {
+		return "", err
+	}
+	return dir, os.WriteFile(filepath.Join(in, idFile), []byte(id+"\n"), 0o600)
+}
+
+// removeCoordinators removes the directories of commands that were killed, and of runs that nobody resumed in time.
+func removeCoordinators(all string) {
+	old, _ := os.ReadDir(all) // there is none yet
+	for _, e := range old {
+		dir := filepath.Join(all, e.Name())
+		pid, err := strconv.Atoi(e.Name())
+		switch {
+		case err == nil && !procid.Of(pid).Alive():
+		case validID.MatchString(e.Name()) && unused(dir):
+		default:
+			continue
+		}
+		_ = os.RemoveAll(dir) // the next command tries again
+	}
+}
+
+// unused reports whether no command has changed a directory for a long time, and none holds it.
+func unused(dir string) bool {
+	info, err := os.Stat(dir)
+	if err != nil || time.Since(info.ModTime()) < keptFor {
+		return false
+	}
+	_, held := record.Holder(dir)
+	return !held
 }
 
 // close ends the agents and the coordinator.
@@ -192,13 +255,18 @@ func (p *agentPlaces) close() {
 	if err := os.RemoveAll(p.dir); err != nil {
 		fmt.Fprintf(p.env.stderr, "plimsoll: cannot remove the directory of the coordinator: %v\n", err)
 	}
+	if p.record != "" {
+		_ = os.Remove(filepath.Join(p.record, fleet.CoordinatorDir, idFile))
+		_ = os.Remove(filepath.Join(p.record, fleet.CoordinatorDir)) // something else may be in it
+	}
 }
 
 // manualPlacer shows a person what to start.
 type manualPlacer struct {
 	*nats.Coordinator
-	env  *environment
-	told sync.Once
+	env   *environment
+	creds bool // agents need credentials of the user's server
+	told  sync.Once
 }
 
 // Place implements [fleet.Placer].
@@ -208,10 +276,8 @@ func (p *manualPlacer) Place(ctx context.Context, n int, tell func(string)) ([]f
 }
 
 func (p *manualPlacer) explain(n int) {
-	connect := "plimsoll agent --connect " + p.Connect()
-	if token := p.Token(); token != "" {
-		connect = tokenVariable + "=" + token + " " + connect
-	} else {
+	connect := tokenVariable + "=" + p.Token() + " plimsoll agent --connect " + p.Connect()
+	if p.creds {
 		connect += " --creds FILE"
 	}
 	fmt.Fprintf(p.env.stderr, "plimsoll: start %d agents on the machines that send the load, each with:\n  %s\n", n, connect)

@@ -76,7 +76,7 @@ with --place manual.`,
 	fs.IntVar(&o.Agents, "agents", 4, "`number` of agents")
 	fs.StringVar(&o.Connect, "connect", "", "`URL` of the coordinator, or of the NATS server that carries its messages")
 	fs.StringVar(&token, "token-file", "", "`file` with the coordinator's token")
-	fs.StringVar(&creds, "creds", "", "credentials `file` of your NATS server, instead of a token")
+	fs.StringVar(&creds, "creds", "", "credentials `file` of your NATS server, besides the token")
 	addPodFlags(fs, &o.Settings)
 	return cmd
 }

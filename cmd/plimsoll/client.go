@@ -44,7 +44,7 @@ func newClientCommand(env *environment) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			// The parent process handles signals. If it dies, standard input closes and this process ends.
 			signal.Ignore(os.Interrupt, syscall.SIGHUP, syscall.SIGTERM)
-			agent := fleet.Agent{Duties: drill.Duties(), Service: startService}
+			agent := fleet.Agent{Local: true, Duties: drill.Duties(), Service: startService}
 			return agent.Serve(cmd.Context(), fleet.Pipe(env.stdin, direct(env.stdout)))
 		},
 	}

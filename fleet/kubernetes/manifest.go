@@ -23,7 +23,7 @@ type Settings struct {
 	Agents    int
 	Connect   string // the address of the coordinator or of the NATS server
 	Token     string // of the coordinator
-	Creds     string // text of a credentials file of the NATS server
+	Creds     string // text of a credentials file of the user's NATS server; "" without
 	CPU       string // cores of an agent, as Kubernetes writes them
 	Memory    string
 }
@@ -47,8 +47,8 @@ func (s Settings) check() error {
 		return errors.New("the image of plimsoll for the agents is missing")
 	case s.Agents < 1:
 		return fmt.Errorf("%d agents cannot be placed: use at least 1", s.Agents)
-	case s.Token == "" && s.Creds == "":
-		return errors.New("agents need the token of the coordinator or the credentials of the NATS server")
+	case s.Token == "":
+		return errors.New("agents need the token of the coordinator, also with credentials of your NATS server")
 	case !validCount.MatchString(s.CPU) || !validCount.MatchString(s.Memory):
 		return fmt.Errorf("the limits %q cores and %q of memory are not valid: use quantities of Kubernetes such as 500m and 512Mi",
 			s.CPU, s.Memory)

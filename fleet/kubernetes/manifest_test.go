@@ -26,7 +26,7 @@ func settings() Settings {
 
 func TestManifest(t *testing.T) {
 	creds := settings()
-	creds.Token, creds.Creds = "", "-----BEGIN NATS USER JWT-----\nkey \"quoted\"\n"
+	creds.Creds = "-----BEGIN NATS USER JWT-----\nkey \"quoted\"\n"
 	for name, s := range map[string]Settings{"token": settings(), "creds": creds} {
 		got, err := Manifest(s)
 		if err != nil {

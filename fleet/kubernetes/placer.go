@@ -81,7 +81,7 @@ type Coordinator interface {
 	Resume(ctx context.Context) ([]fleet.Link, error)
 	// Connect is its address for agents.
 	Connect() string
-	// Token is what an agent must know; empty if agents have credentials.
+	// Token is what an agent must know.
 	Token() string
 }
 
@@ -159,9 +159,7 @@ func (p *Placer) add(ctx context.Context, n int) error {
 	if err := reachable(s.Connect); err != nil {
 		return err
 	}
-	if s.Creds == "" {
-		s.Token = p.coordinator.Token()
-	}
+	s.Token = p.coordinator.Token()
 	objects, err := parse(s)
 	if err != nil {
 		return err

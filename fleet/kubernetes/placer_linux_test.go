@@ -33,7 +33,7 @@ func testReasons(t *testing.T, c *kubetest.Cluster) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, s := range map[string]kubernetes.Settings{"token": {Token: "a.b"}, "creds": {Creds: "text"}} {
+	for name, s := range map[string]kubernetes.Settings{"token": {Token: "a.b"}, "creds": {Token: "a.b", Creds: "text"}} {
 		s.Name, s.Namespace, s.Image, s.Agents = "by-hand", "default", "plimsoll:1", 3
 		s.Connect, s.CPU, s.Memory = "tls://192.0.2.9:4100", "1", "512Mi"
 		if err := cluster.Check(t.Context(), s); err != nil {

@@ -1,7 +1,6 @@
 package nats
 
 import (
-	"bytes"
 	"context"
 	"crypto/ecdh"
 	"encoding/json"
@@ -9,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -40,21 +40,28 @@ const goneAtMost = time.Minute
 
 // program is an agent that is connected.
 type program struct {
-	opts  AgentOptions
-	serve func(context.Context, fleet.Wire) error // performs a part
-	space space
-	nc    *client.Conn
-	js    jetstream.JetStream
-	key   *ecdh.PrivateKey
-	self  entry
-	ended chan error // why it ends
-	ctx   context.Context
+	opts    AgentOptions
+	serve   func(context.Context, fleet.Wire) error // performs a part
+	space   space
+	nc      *client.Conn
+	js      jetstream.JetStream
+	token   token
+	key     *ecdh.PrivateKey
+	public  []byte
+	id      string
+	out, in sealer // of beats and requests
+	ended   chan error
+	ctx     context.Context
 
 	mu      sync.Mutex
+	number  uint64 // of the last beat
 	state   beat
 	part    *part // of the run it performs
 	joining bool
-	silent  int // beats without one of the coordinator
+	joined  map[string]bool // runs that it has performed or performs
+	silent  int             // beats without an answer of the coordinator
+	heard   bool            // the coordinator has answered
+	twice   int             // answers in succession that another agent has the name
 }
 
 // part is a part of a run that an agent performs.
@@ -63,7 +70,7 @@ type part struct {
 	ended chan struct{}
 }
 
-// Serve registers an agent, and performs parts of runs one after another until ctx ends, the coordinator dismisses it,
+// Serve connects an agent, and performs parts of runs one after another until ctx ends, the coordinator dismisses it,
 // or the connection is refused.
 func Serve(ctx context.Context, o AgentOptions, a fleet.Agent) error { return serve(ctx, o, a.Serve) }
 
@@ -73,7 +80,7 @@ func serve(ctx context.Context, o AgentOptions, part func(context.Context, fleet
 		return err
 	}
 	closed := make(chan error, 1)
-	p.nc, err = o.Server.connect("plimsoll agent "+p.self.Name, client.ClosedHandler(func(nc *client.Conn) {
+	options := []client.Option{client.CustomInboxPrefix(inbox(p.id)), client.ClosedHandler(func(nc *client.Conn) {
 		select {
 		case closed <- nc.LastError():
 		default:
@@ -82,7 +89,11 @@ func serve(ctx context.Context, o AgentOptions, part func(context.Context, fleet
 		if err != nil {
 			p.tell("the connection is interrupted: " + err.Error())
 		}
-	}), client.ReconnectHandler(func(*client.Conn) { p.tell("connected again") }))
+	}), client.ReconnectHandler(func(*client.Conn) { p.tell("connected again") })}
+	if p.token.print != "" {
+		options = append(options, client.UserInfo(p.id, p.token.password()), client.Secure(pinned(p.token.print)))
+	}
+	p.nc, err = o.Server.connect("plimsoll agent "+p.state.Name, options...)
 	if err != nil {
 		return err
 	}
@@ -90,16 +101,14 @@ func serve(ctx context.Context, o AgentOptions, part func(context.Context, fleet
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	p.ctx = ctx
-	err = p.register(ctx)
-	if errors.Is(err, context.DeadlineExceeded) {
-		return fmt.Errorf("the NATS server at %s did not register the agent within %v. Check its load, and start the agent again",
-			p.nc.ConnectedUrlRedacted(), manyAtMost)
+	if p.js, err = publisher(p.nc); err != nil {
+		return err
 	}
-	if err != nil {
+	if _, err := p.nc.Subscribe(p.space.agent(p.id), p.onRequest); err != nil {
 		return err
 	}
 	defer p.leave()
-	p.tell("connected to " + p.nc.ConnectedUrlRedacted() + " as " + p.self.Name)
+	p.tell("connected to " + p.nc.ConnectedUrlRedacted() + " as " + p.state.Name)
 	ticker := time.NewTicker(beatEvery)
 	defer ticker.Stop()
 	for {
@@ -107,7 +116,7 @@ func serve(ctx context.Context, o AgentOptions, part func(context.Context, fleet
 		select {
 		case <-ticker.C:
 			if p.abandoned() && o.Leave {
-				return fmt.Errorf("the coordinator did not respond for %v. Start the agent again when it runs", p.opts.Gone)
+				return p.unheard()
 			}
 		case err := <-p.ended:
 			return err
@@ -156,9 +165,28 @@ func newProgram(o AgentOptions, part func(context.Context, fleet.Wire) error) (*
 	if !validName(f.Name) {
 		return nil, fmt.Errorf("the agent's name %q: use letters, digits, - and _ only", f.Name)
 	}
-	return &program{opts: o, serve: part, space: spaceOf(o.Space), key: key,
-		self:  entry{Facts: f, Key: key.PublicKey().Bytes()},
-		ended: make(chan error, 1), state: beat{Key: key.PublicKey().Bytes()}}, nil
+	known, err := parseToken(o.Server.Token)
+	if err != nil {
+		return nil, err
+	}
+	p := &program{opts: o, serve: part, space: spaceOf(o.Space), token: known, key: key, public: key.PublicKey().Bytes(),
+		ended: make(chan error, 1), state: beat{Facts: f}, joined: map[string]bool{}}
+	p.id = idOf(p.public)
+	if p.out, err = newSealer(key, known.key, known.secret, p.space.beat(p.id)); err != nil {
+		return nil, errToken
+	}
+	p.in, err = newSealer(key, known.key, known.secret, p.space.agent(p.id))
+	return p, err
+}
+
+// unheard is the error of an agent without a coordinator.
+func (p *program) unheard() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.heard {
+		return fmt.Errorf("no coordinator of this token responded for %v. Copy the token that the coordinator shows now", p.opts.Gone)
+	}
+	return fmt.Errorf("the coordinator did not respond for %v. Start the agent again when it runs", p.opts.Gone)
 }
 
 func (p *program) tell(text string) { p.opts.Tell(text) }
@@ -170,66 +198,31 @@ func (p *program) end(err error) {
 	}
 }
 
-// register makes the entry of the agent. An entry of another process with its name is replaced if that process is
-// silent.
-func (p *program) register(ctx context.Context) (err error) {
-	if p.js, err = publisher(p.nc); err != nil {
-		return err
-	}
-	kv, err := openBucket(ctx, p.js, p.space)
-	if err != nil {
-		return err
-	}
-	if err := p.compare(ctx, kv); err != nil {
-		return err
-	}
-	beats := make(chan *client.Msg, 64)
-	others, err := p.nc.ChanSubscribe(p.space.beat(p.self.Name), beats)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = others.Unsubscribe() }() // fails if the connection has ended
-	if _, err := p.nc.Subscribe(p.space.agent(p.self.Name), p.onRequest); err != nil {
-		return err
-	}
-	if _, err := p.nc.Subscribe(p.space.coordinator(), func(*client.Msg) { p.heard() }); err != nil {
-		return err
-	}
-	if _, err = kv.Create(ctx, p.self.Name, encode(p.self)); !errors.Is(err, jetstream.ErrKeyExists) {
-		return err
-	}
-	select {
-	case m := <-beats:
-		var b beat
-		if json.Unmarshal(m.Data, &b) != nil || !bytes.Equal(b.Key, p.self.Key) {
-			return errTwice(p.self.Name)
-		}
-	case <-time.After(3 * beatEvery):
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-	_, err = kv.Put(ctx, p.self.Name, encode(p.self))
-	return err
-}
-
 func errTwice(name string) error {
 	return fmt.Errorf("another agent is registered as %s and responds. Give this one another name, or end the other", name)
 }
 
-// compare checks that agent and coordinator are of one release, if there is a coordinator.
-func (p *program) compare(ctx context.Context, kv jetstream.KeyValue) error {
-	e, err := kv.Get(ctx, coordinatorKey)
-	if errors.Is(err, jetstream.ErrKeyNotFound) {
-		return nil
+// twiceAtMost is for how many beats another agent may have the name. One that was killed has it for some seconds.
+const twiceAtMost = 2 * int(aliveAtMost/beatEvery)
+
+// greet takes the coordinator's answer to a beat.
+func (p *program) greet(h hello) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.silent, p.heard = 0, true
+	if err := differs(p.state.Facts, fleet.Facts{Version: h.Version, Commit: h.Commit, Protocol: h.Protocol}); err != nil {
+		p.end(err)
 	}
-	if err != nil {
-		return err
+	if p.twice++; !h.Twice {
+		p.twice = 0
 	}
-	var c entry
-	if err := json.Unmarshal(e.Value(), &c); err != nil {
-		return fmt.Errorf("the coordinator's entry is damaged: %w", err)
+	if p.twice > twiceAtMost {
+		p.end(errTwice(p.state.Name))
 	}
-	return differs(p.self.Facts, c.Facts)
+	if p.state.Nonce != h.Nonce {
+		p.state.Nonce = h.Nonce
+		p.beatLocked()
+	}
 }
 
 // leave waits for the end of the part that the agent performs, and removes the entry of the agent.
@@ -244,24 +237,25 @@ func (p *program) leave() {
 			current.fail(errors.New("the agent ends"))
 		}
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), answerAtMost)
-	defer cancel()
-	if kv, err := p.js.KeyValue(ctx, p.space.bucket()); err == nil {
-		_ = kv.Delete(ctx, p.self.Name) // without beats the entry does not count
-	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.state.Left = true
+	p.beatLocked()
+	_ = p.nc.FlushTimeout(answerAtMost) // without beats the agent does not count
 }
 
 func (p *program) beat() {
 	p.mu.Lock()
-	b := p.state
-	p.mu.Unlock()
-	_ = p.nc.Publish(p.space.beat(p.self.Name), encode(b)) // fails while the connection is interrupted
+	defer p.mu.Unlock()
+	p.beatLocked()
 }
 
-func (p *program) heard() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.silent = 0
+// beatLocked sends a beat. The caller has the lock.
+func (p *program) beatLocked() {
+	p.number++
+	sealed := p.out.seal(p.number, ordinary, encode(p.state))
+	// It fails while the connection is interrupted.
+	_ = p.nc.Publish(p.space.beat(p.id), append(slices.Clone(p.public), sealed...))
 }
 
 // abandoned reports whether the coordinator is gone, and ends the part then. It counts its own ticks, so that a
@@ -269,7 +263,9 @@ func (p *program) heard() {
 func (p *program) abandoned() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.silent++
+	if p.silent++; p.silent == int(aliveAtMost/beatEvery) && !p.heard {
+		p.tell("no coordinator of this token responds yet. Waiting for it")
+	}
 	if time.Duration(p.silent)*beatEvery <= p.opts.Gone {
 		return false
 	}
@@ -279,74 +275,70 @@ func (p *program) abandoned() bool {
 	return true
 }
 
+// onRequest does what the coordinator requests. A message of anybody else is dropped.
 func (p *program) onRequest(m *client.Msg) {
 	var r request
-	if err := json.Unmarshal(m.Data, &r); err != nil {
-		_ = m.Respond(encode(answer{Error: "it does not understand the coordinator. Install the same release on both"}))
+	_, _, plain, err := p.in.open(m.Data)
+	if err != nil || json.Unmarshal(plain, &r) != nil {
 		return
 	}
 	switch {
-	case r.Join != nil:
-		go func() {
-			said := p.join(*r.Join)
-			p.beat()
-			_ = m.Respond(encode(said)) // the coordinator asks again
-		}()
+	case r.Hello != nil:
+		p.greet(*r.Hello)
+	case r.Join != "":
+		go p.join(r.Join)
 	case r.Break != "":
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		if p.part != nil && p.state.Run == r.Break {
 			p.part.fail(errors.New("the coordinator ended this part of the run"))
 		}
-	case r.Leave:
+	case r.Leave == ended:
 		p.end(nil)
+	case r.Leave != "":
+		p.end(errors.New(r.Leave))
 	}
 }
 
-// join begins a part of a run.
-func (p *program) join(j join) answer {
+// join begins a part of a run. The next beat says so, or why not. Each run begins once, whatever is repeated.
+func (p *program) join(run string) {
 	p.mu.Lock()
-	switch {
-	case p.state.Run == j.Run && !p.joining:
+	if p.joining || p.part != nil || p.joined[run] {
 		p.mu.Unlock()
-		return answer{} // the coordinator asks again
-	case p.joining || p.part != nil:
-		p.mu.Unlock()
-		return answer{Busy: true}
+		return
 	}
 	p.joining = true
 	p.mu.Unlock()
-	w, commands, err := p.open(j)
+	w, commands, err := p.open(run)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.joining = false
+	defer p.beatLocked()
 	if err != nil {
-		return answer{Error: err.Error()}
+		p.state.Refused = &refusal{Run: run, Why: err.Error()}
+		return
 	}
-	p.part, p.state.Run, p.state.Busy = w, j.Run, true
+	p.joined[run], p.part = true, w
+	p.state.Run, p.state.Busy, p.state.Refused = run, true, nil
 	go w.transmit()
 	go p.perform(w, commands)
-	return answer{}
 }
 
 // open makes the wire of a part.
-func (p *program) open(j join) (*part, jetstream.ConsumeContext, error) {
-	if err := differs(p.self.Facts, j.Coordinator.Facts); err != nil {
-		return nil, nil, err
-	}
-	up, down := p.space.up(j.Run, j.Number), p.space.down(j.Run, j.Number)
-	out, err := newSealer(p.key, j.Coordinator.Key, up)
+func (p *program) open(run string) (*part, jetstream.ConsumeContext, error) {
+	up, down := p.space.up(run, p.id), p.space.down(run, p.id)
+	out, err := newSealer(p.key, p.token.key, p.token.secret, up)
 	if err != nil {
 		return nil, nil, err
 	}
-	in, err := newSealer(p.key, j.Coordinator.Key, down)
+	in, err := newSealer(p.key, p.token.key, p.token.secret, down)
 	if err != nil {
 		return nil, nil, err
 	}
-	w := &part{wire: newWire(p.nc, p.js, p.space.stream(j.Run), up, out, in, newWaiting()), ended: make(chan struct{})}
+	w := &part{wire: newWire(p.nc, p.js, up, out, in, newWaiting()), ended: make(chan struct{})}
 	ctx, cancel := context.WithTimeout(p.ctx, manyAtMost)
 	defer cancel()
-	commands, err := consume(ctx, p.js, w.stream, down, func(m jetstream.Msg) { w.deliver(m.Data()) })
+	commands, err := consume(ctx, p.js, p.space.stream(run), down, func(m jetstream.Msg) { w.deliver(m.Data()) })
 	return w, commands, err
 }
 

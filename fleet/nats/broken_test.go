@@ -166,7 +166,7 @@ func TestServerDown(t *testing.T) {
 	c := open(t, Options{Server: theirs})
 	var agents []<-chan error
 	for _, name := range []string{"a", "b"} {
-		o := AgentOptions{Server: theirs, Facts: fleet.Facts{Name: name}, Gone: 5 * time.Second, Leave: true}
+		o := AgentOptions{Server: c.serverOf(), Facts: fleet.Facts{Name: name}, Gone: 5 * time.Second, Leave: true}
 		agents = append(agents, start(t, o, fleet.Agent{Dir: t.TempDir()}.Serve))
 	}
 	w := &watcher{on: map[int]func(){2: func() { p.set(true) }}}
@@ -261,21 +261,24 @@ func TestRefusedAgents(t *testing.T) {
 	t.Parallel()
 	c := open(t, Options{Version: "1.2.3", Commit: "abc"})
 	good := c.serverOf()
-	other := open(t, Options{}).Token()
-	token, print, _ := strings.Cut(good.Token, ".")
-	_, otherPrint, _ := strings.Cut(other, ".")
+	own, other := strings.Split(good.Token, "."), strings.Split(open(t, Options{}).Token(), ".")
+	join := func(parts ...string) string { return strings.Join(parts, ".") }
 	for name, refused := range map[string]struct {
 		change func(*AgentOptions)
 		want   string
 	}{
-		"wrong password":   {func(o *AgentOptions) { o.Server.Token = "x." + print }, "does not accept the token"},
-		"other server":     {func(o *AgentOptions) { o.Server.Token = token + "." + otherPrint }, "it has another certificate"},
-		"incomplete token": {func(o *AgentOptions) { o.Server.Token = token }, "the token is incomplete"},
-		"no server":        {func(o *AgentOptions) { o.Server.URL = "tls://127.0.0.1:1" }, "connection refused. Start the server"},
-		"other version":    {func(o *AgentOptions) { o.Facts.Version = "1.2.4" }, "install the same release on both"},
-		"other build":      {func(o *AgentOptions) { o.Facts.Commit = "abd" }, "commit abd), and the coordinator is plimsoll 1.2.3"},
-		"other protocol":   {func(o *AgentOptions) { o.Facts.Protocol = fleet.Protocol + 1 }, "install the same release on both"},
-		"bad name":         {func(o *AgentOptions) { o.Facts.Name = "a.b" }, "use letters, digits"},
+		"wrong password":   {func(o *AgentOptions) { o.Server.Token = join(other[0], own[1], own[2]) }, "does not accept the token"},
+		"other server":     {func(o *AgentOptions) { o.Server.Token = join(own[0], own[1], other[2]) }, "it has another certificate"},
+		"incomplete token": {func(o *AgentOptions) { o.Server.Token = own[0] }, "the token is incomplete"},
+		"short token":      {func(o *AgentOptions) { o.Server.Token = good.Token[:len(good.Token)-1] }, "the token is incomplete"},
+		"other key": {func(o *AgentOptions) {
+			o.Server.Token, o.Gone, o.Leave = join(own[0], other[1], own[2]), 3*time.Second, true
+		}, "no coordinator of this token responded"},
+		"no server":      {func(o *AgentOptions) { o.Server.URL = "tls://127.0.0.1:1" }, "connection refused. Start the server"},
+		"other version":  {func(o *AgentOptions) { o.Facts.Version = "1.2.4" }, "install the same release on both"},
+		"other build":    {func(o *AgentOptions) { o.Facts.Commit = "abd" }, "commit abd), and the coordinator is plimsoll 1.2.3"},
+		"other protocol": {func(o *AgentOptions) { o.Facts.Protocol = fleet.Protocol + 1 }, "install the same release on both"},
+		"bad name":       {func(o *AgentOptions) { o.Facts.Name = "a.b" }, "use letters, digits"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := AgentOptions{Server: good, Facts: fleet.Facts{Name: "agent"}}
@@ -350,9 +353,15 @@ func TestChangedFrames(t *testing.T) {
 	if frame, err := link.Receive(); err == nil || !strings.Contains(err.Error(), "message 5 is missing") {
 		t.Errorf("received %s, %v", frame, err)
 	}
-	agent.deliver(sealed[0][1:])
-	if frame, err := agent.Receive(); err == nil || !strings.Contains(err.Error(), "changed or cut") {
-		t.Errorf("received %s, %v", frame, err)
+	// Frames that were changed or cut, or that are of the other direction, are not received.
+	good := link.out.seal(1, ordinary, []byte("good"))
+	changed := slices.Clone(good)
+	changed[len(changed)-1] ^= 1
+	for _, b := range [][]byte{changed, good[1:], good[:len(good)-1], nil, sealed[0], good} {
+		agent.deliver(b)
+	}
+	if frame, err := agent.Receive(); err != nil || string(frame) != "good" || agent.foreign != 5 {
+		t.Errorf("received %s, %v, and %d frames of others", frame, err, agent.foreign)
 	}
 }
 

@@ -16,7 +16,7 @@ import (
 // Server says how to connect to a NATS server.
 type Server struct {
 	URL   string // nats://HOST:PORT or tls://HOST:PORT
-	Token string // of a coordinator's embedded server, as [Coordinator.Token] returns it
+	Token string // of the coordinator, as [Coordinator.Token] returns it
 	Creds string // file with the credentials of a user
 	CA    string // file with the certificates of the authorities that the server's may be from; "" for those of the system
 }
@@ -30,13 +30,6 @@ func (s Server) connect(name string, more ...client.Option) (*client.Conn, error
 		client.ReconnectBufSize(-1),
 		client.Timeout(manyAtMost), client.PingInterval(15 * time.Second), client.MaxPingsOutstanding(2),
 	}, more...)
-	if s.Token != "" {
-		token, print, ok := strings.Cut(s.Token, ".")
-		if !ok {
-			return nil, errors.New("the token is incomplete. Copy all of the token that the coordinator shows")
-		}
-		opts = append(opts, client.Token(token), client.Secure(pinned(print)))
-	}
 	if s.Creds != "" {
 		if _, err := safeopen.ReadSecret(s.Creds); err != nil { // the library reads it without a limit, again at each connection
 			return nil, err
@@ -72,7 +65,7 @@ func (s Server) explain(err error) error {
 			"the coordinator shows now", at)
 	case errors.As(err, &unknown):
 		return fmt.Errorf("the certificate of the NATS server at %s is from an unknown authority. Give the file of its authority", at)
-	case errors.Is(err, client.ErrAuthorization) && s.Token != "":
+	case errors.Is(err, client.ErrAuthorization) && strings.Count(s.Token, ".") == 2:
 		return fmt.Errorf("the coordinator at %s does not accept the token. Copy the token that the coordinator shows now", at)
 	case errors.Is(err, client.ErrAuthorization):
 		return fmt.Errorf("the NATS server at %s does not accept the credentials. Check the credentials file", at)

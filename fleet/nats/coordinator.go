@@ -1,10 +1,7 @@
 package nats
 
 import (
-	"bytes"
-	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -30,6 +27,9 @@ type Options struct {
 	// Listen is the address of the embedded server, HOST:PORT. The default is a free port of loopback, or the port of
 	// the coordinator whose directory it is.
 	Listen string
+	// Identity, if it is not empty, is a file of this user with the keys of coordinators that use the user's server one
+	// after another, so that their agents can stay. Without it each coordinator has its own.
+	Identity string
 	// Space separates coordinators that use one server. The default is plimsoll.
 	Space string
 	// Version and Commit are those of the program.
@@ -39,44 +39,55 @@ type Options struct {
 	Resume bool
 }
 
-// Coordinator has the agents that are registered, and gives links to them.
+// Coordinator has the agents that are connected, and gives links to them.
 type Coordinator struct {
-	opts     Options
-	space    space
-	state    *state
-	server   *embedded // nil if it is the user's
-	nc       *client.Conn
-	js       jetstream.JetStream
-	agentsKV jetstream.KeyValue
-	self     entry
-	closed   chan struct{}
-	once     sync.Once
+	opts   Options
+	space  space
+	state  *state
+	server *embedded // nil if it is the user's
+	nc     *client.Conn
+	js     jetstream.JetStream
+	self   fleet.Facts
+	nonce  string // of this process: beats that answer it are no repetitions of earlier ones
+	closed chan struct{}
+	once   sync.Once
 
 	mu        sync.Mutex
-	agents    map[string]*agent
-	taken     map[string]bool // agents that Wait is inviting
+	agents    map[string]*agent // by their names in subjects
+	names     map[string]string // of agents, with their names in subjects
+	taken     map[string]bool   // agents that Wait is inviting
 	runs      []*run
 	unresumed map[string]bool
-	changed   chan struct{} // closed and replaced when something of agents changes
+	foreign   map[string]string // what is wrong with agents of another release, by their names in subjects
+	changed   chan struct{}     // closed and replaced when something of agents changes
 }
 
-// agent is an agent that is registered.
+// agent is an agent that is connected.
 type agent struct {
 	entry
-	beat beat
-	last time.Time // of its last beat
+	agentID  string
+	out, in  sealer // of requests and beats
+	number   uint64 // of the last request
+	heard    uint64 // number of the last beat
+	beat     beat
+	last     time.Time // of its last beat that answers this coordinator
+	seen     time.Time // of its last beat
+	expelled string    // why, if it is
 }
+
+// mostAgents bounds the agents that are known.
+const mostAgents = 20_000
 
 // Open starts a coordinator.
 func Open(ctx context.Context, o Options) (*Coordinator, error) {
-	s, err := openState(o.Dir)
+	s, err := openState(o.Dir, o.Identity)
 	if err != nil {
 		return nil, err
 	}
 	c := &Coordinator{opts: o, space: spaceOf(o.Space), state: s, closed: make(chan struct{}), agents: map[string]*agent{},
-		taken: map[string]bool{}, unresumed: map[string]bool{}, changed: make(chan struct{})}
-	c.self = entry{Facts: fleet.Facts{Protocol: fleet.Protocol, Version: o.Version, Commit: o.Commit},
-		Key: s.private.PublicKey().Bytes()}
+		taken: map[string]bool{}, unresumed: map[string]bool{}, foreign: map[string]string{},
+		names: map[string]string{}, changed: make(chan struct{}),
+		self: fleet.Facts{Protocol: fleet.Protocol, Version: o.Version, Commit: o.Commit}, nonce: randomName(16)}
 	if err := c.open(ctx); err != nil {
 		c.Close()
 		return nil, err
@@ -94,7 +105,7 @@ func (c *Coordinator) open(ctx context.Context) (err error) {
 	if c.js, err = publisher(c.nc); err != nil {
 		return err
 	}
-	if c.agentsKV, err = openBucket(ctx, c.js, c.space); err != nil {
+	if err := responds(ctx, c.js); err != nil {
 		return err
 	}
 	if err := c.alone(ctx); err != nil {
@@ -107,18 +118,10 @@ func (c *Coordinator) open(ctx context.Context) (err error) {
 	} else if err := c.discard(ctx); err != nil {
 		return err
 	}
-	if _, err := c.agentsKV.Put(ctx, coordinatorKey, encode(c.self)); err != nil {
-		return err
-	}
 	if _, err := c.nc.Subscribe(c.space.beat("*"), c.onBeat); err != nil {
 		return err
 	}
-	watcher, err := c.agentsKV.WatchAll(ctx)
-	if err != nil {
-		return err
-	}
-	go c.register(watcher)
-	go c.beat()
+	go c.forget()
 	return nil
 }
 
@@ -134,31 +137,30 @@ func (c *Coordinator) connect() (err error) {
 	if c.state.Listen == "" {
 		c.state.Listen = "127.0.0.1:0"
 	}
-	if c.server, err = newEmbedded(c.opts.Dir, c.state); err != nil {
+	if c.server, err = newEmbedded(c.opts.Dir, c.opts.Space, c.state); err != nil {
 		return err
 	}
 	if c.state.Listen, err = c.server.start(); err != nil {
 		return err
 	}
-	c.nc, err = Server{}.connect("plimsoll coordinator", client.InProcessServer(c.server), client.Token(c.state.Token))
+	c.nc, err = Server{}.connect("plimsoll coordinator", client.InProcessServer(c.server),
+		client.UserInfo(coordinatorUser, c.server.own))
 	return err
 }
 
-// openBucket returns the bucket of agents, which it makes if it is missing.
-func openBucket(ctx context.Context, js jetstream.JetStream, s space) (jetstream.KeyValue, error) {
-	kv, err := js.KeyValue(ctx, s.bucket())
-	if errors.Is(err, jetstream.ErrBucketNotFound) {
-		kv, err = js.CreateOrUpdateKeyValue(ctx, jetstream.KeyValueConfig{Bucket: s.bucket(), History: 1,
-			Description: "agents of plimsoll that are registered"})
-	}
+// responds checks that the server has JetStream.
+func responds(ctx context.Context, js jetstream.JetStream) error {
+	ctx, cancel := context.WithTimeout(ctx, manyAtMost)
+	defer cancel()
+	_, err := js.AccountInfo(ctx)
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
-		return nil, errors.New("the NATS server does not respond to requests of JetStream. Check that JetStream is enabled and that the " +
+		return errors.New("the NATS server does not respond to requests of JetStream. Check that JetStream is enabled and that the " +
 			"server has a leader")
 	case err != nil:
-		return nil, fmt.Errorf("the NATS server refuses JetStream: %w. Enable JetStream for this user", err)
+		return fmt.Errorf("the NATS server refuses JetStream: %w. Enable JetStream for this user", err)
 	}
-	return kv, nil
+	return nil
 }
 
 // alone claims the space of names.
@@ -191,57 +193,29 @@ func (c *Coordinator) remove(ctx context.Context, run string) error {
 	return err
 }
 
-// register follows the bucket of agents. It ends the links of agents that are no more registered.
-func (c *Coordinator) register(w jetstream.KeyWatcher) {
-	for u := range w.Updates() {
-		if u == nil || u.Key() == coordinatorKey {
-			continue
-		}
-		var e entry
-		there := u.Operation() == jetstream.KeyValuePut && json.Unmarshal(u.Value(), &e) == nil
-		e.Name = u.Key()
-		c.mu.Lock()
-		if there {
-			c.agents[e.Name] = &agent{entry: e}
-		} else {
-			delete(c.agents, e.Name)
-		}
-		runs := c.runs
-		c.notify()
-		c.mu.Unlock()
-		for _, r := range runs {
-			if i, part := r.numbers[e.Name]; part && !bytes.Equal(r.links[i].agent.Key, e.Key) && r.links[i].used() {
-				go c.left(r, i, fmt.Errorf("the agent %s has ended", e.Name))
-			}
-		}
-	}
-}
-
 // notify wakes those who wait for agents. The caller has the lock.
 func (c *Coordinator) notify() {
 	close(c.changed)
 	c.changed = make(chan struct{})
 }
 
-func (c *Coordinator) onBeat(m *client.Msg) {
-	var b beat
-	if json.Unmarshal(m.Data, &b) == nil {
-		_, name, _ := cutLast(m.Subject, ".")
-		c.beatOf(name, b)
-	}
-}
-
-// beat says every second that the coordinator is there.
-func (c *Coordinator) beat() {
-	ticker := time.NewTicker(beatEvery)
+// forget removes agents that are silent.
+func (c *Coordinator) forget() {
+	ticker := time.NewTicker(manyAtMost)
 	defer ticker.Stop()
 	for {
-		_ = c.nc.Publish(c.space.coordinator(), nil) // fails while the connection is interrupted
 		select {
 		case <-ticker.C:
 		case <-c.closed:
 			return
 		}
+		c.mu.Lock()
+		for _, a := range c.agents {
+			if time.Since(a.seen) > 2*manyAtMost && a.expelled == "" {
+				c.drop(a)
+			}
+		}
+		c.mu.Unlock()
 	}
 }
 
@@ -268,17 +242,18 @@ func ownAddress() string {
 	return "127.0.0.1"
 }
 
-// Token is what agents of the embedded server must know: its password and the fingerprint of its certificate. Keep it
-// out of command lines. It is empty with the user's server, whose agents have credentials of their own.
+// Token is what agents must know: a secret, the key of this coordinator and, with the embedded server, the fingerprint
+// of its certificate. Who has it can be an agent, so keep it out of command lines. With the user's server agents need
+// its credentials too.
 func (c *Coordinator) Token() string {
 	if c.server == nil {
-		return ""
+		return c.state.token("").String()
 	}
-	return c.state.Token + "." + fingerprint(c.server.opts.TLSConfig.Certificates[0].Certificate[0])
+	return c.state.token(fingerprint(c.server.opts.TLSConfig.Certificates[0].Certificate[0])).String()
 }
 
 // Wait returns links to n idle agents for a run when they are registered. tell, if it is not nil, shows a person how
-// many are missing. An agent of another release is an error.
+// many are missing. Agents of another release do not count.
 func (c *Coordinator) Wait(ctx context.Context, n int, tell func(string)) ([]fleet.Link, error) {
 	if err := c.tidy(ctx); err != nil {
 		return nil, err
@@ -323,56 +298,53 @@ func (c *Coordinator) gather(ctx context.Context, n int, tell func(string)) (lis
 			c.release(list)
 		}
 	}()
-	told := -1
+	told := ""
 	for {
-		changed, err := c.take(n, &list)
-		if err != nil {
-			return list, err
-		}
+		changed, foreign := c.take(n, &list)
 		have := len(list)
 		if have == n {
 			slices.SortFunc(list, func(a, b entry) int { return strings.Compare(a.Name, b.Name) })
 			return list, nil
 		}
-		if have != told {
-			told = have
-			tell(fmt.Sprintf("%d of %d agents are connected to %s, waiting for the others", have, n, c.Connect()))
+		if text := fmt.Sprintf("%d of %d agents are connected to %s, waiting for the others%s", have, n, c.Connect(),
+			foreign); text != told {
+			told = text
+			tell(text)
 		}
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			return list, fmt.Errorf("%d of %d agents connected to %s: %w", have, n, c.Connect(), context.Cause(ctx))
+			return list, fmt.Errorf("%d of %d agents connected to %s%s: %w", have, n, c.Connect(), foreign, context.Cause(ctx))
 		case <-c.closed:
 			return list, errors.New("the coordinator was closed")
 		}
 	}
 }
 
-// take adds idle agents to a list until it has n. The channel is closed when there may be more.
-func (c *Coordinator) take(n int, list *[]entry) (changed <-chan struct{}, err error) {
+// take adds idle agents to a list until it has n. The channel is closed when there may be more. Agents of another
+// release are not taken; foreign says what is wrong with one of them.
+func (c *Coordinator) take(n int, list *[]entry) (changed <-chan struct{}, foreign string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, a := range c.agents {
-		if len(*list) == n {
-			break
+	for id, a := range c.agents {
+		alive := time.Since(a.last) <= aliveAtMost
+		if why := c.foreign[id]; why != "" && alive && a.expelled == "" {
+			foreign = " (" + why + ")"
 		}
-		if c.taken[a.Name] || a.beat.Busy || time.Since(a.last) > aliveAtMost {
+		if len(*list) == n || c.taken[id] || a.beat.Busy || !alive || c.foreign[id] != "" || a.expelled != "" || c.twice(a) {
 			continue
 		}
-		if err := differs(a.Facts, c.self.Facts); err != nil {
-			return nil, err
-		}
-		c.taken[a.Name] = true
+		c.taken[id] = true
 		*list = append(*list, a.entry)
 	}
-	return c.changed, nil
+	return c.changed, foreign
 }
 
 func (c *Coordinator) release(list []entry) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, a := range list {
-		delete(c.taken, a.Name)
+		delete(c.taken, a.id())
 	}
 }
 
@@ -393,6 +365,8 @@ func (c *Coordinator) begin(ctx context.Context, list []entry) (*run, error) {
 	_, err = c.js.CreateStream(ctx, jetstream.StreamConfig{
 		Name: c.space.stream(id), Subjects: []string{c.space.frames(id)}, Description: "messages of a run of plimsoll",
 		MaxConsumers: 4 * (len(list) + 1), // the default is 1000, and an agent that connects again has two for some time
+		// One agent cannot fill the store for the others.
+		MaxMsgsPerSubject: quota(0), Discard: jetstream.DiscardNew, DiscardNewPerSubject: true, MaxMsgSize: 2 * partBytes,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("the NATS server makes no stream for the run: %w. Check its limits and its disk", err)
@@ -451,15 +425,29 @@ func (c *Coordinator) Resume(ctx context.Context) ([]fleet.Link, error) {
 	return links, nil
 }
 
-// inviteAll invites the agents of a run at the same time.
+// inviteAll invites the agents of a run until all have joined.
 func (c *Coordinator) inviteAll(ctx context.Context, r *run) error {
-	results := make([]error, len(r.links))
-	var all sync.WaitGroup
-	for i, l := range r.links {
-		all.Go(func() { results[i] = c.invite(ctx, r, i, l.agent) })
+	waiting := slices.Clone(r.links)
+	ticker := time.NewTicker(retryEvery)
+	defer ticker.Stop()
+	for round := 0; len(waiting) > 0; round++ {
+		again := round%int(beatEvery/retryEvery) == 0
+		for i := len(waiting) - 1; i >= 0; i-- {
+			joined, err := c.invite(r, waiting[i], again)
+			if err != nil {
+				return err
+			}
+			if joined {
+				waiting = slices.Delete(waiting, i, i+1)
+			}
+		}
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
 	}
-	all.Wait()
-	return cmp.Or(results...)
+	return nil
 }
 
 // tidy removes the streams of runs that have ended. They are kept until then, so that a coordinator which is killed
@@ -482,12 +470,12 @@ func (c *Coordinator) tidy(ctx context.Context) error {
 	return c.state.save(c.opts.Dir)
 }
 
-// Dismiss ends all agents that are registered.
+// Dismiss ends all agents that are connected.
 func (c *Coordinator) Dismiss() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for name := range c.agents {
-		if err := c.nc.Publish(c.space.agent(name), encode(request{Leave: true})); err != nil {
+	for _, a := range c.agents {
+		if err := c.send(a, request{Leave: ended}); err != nil {
 			return err
 		}
 	}

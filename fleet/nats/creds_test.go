@@ -99,9 +99,11 @@ func TestUserServerWithCreds(t *testing.T) {
 	}
 	t.Cleanup(func() { s.Shutdown(); s.WaitForShutdown() })
 	theirs := Server{URL: "nats://" + s.Addr().String()}
-	with := func(creds string) Server { return Server{URL: theirs.URL, Creds: creds} }
+	token := ""
+	with := func(creds string) Server { return Server{URL: theirs.URL, Creds: creds, Token: token} }
 
 	c := open(t, Options{Server: with(o.creds(t))})
+	token = c.Token()
 	wires := make(chan fleet.Wire, 1)
 	start(t, AgentOptions{Server: with(o.creds(t)), Facts: fleet.Facts{Name: "agent"}}, hand(wires))
 	link := c.wait(t, 1)[0]

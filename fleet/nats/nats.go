@@ -6,8 +6,13 @@
 // an interruption; the receiver restores the order and drops repetitions. So a broken connection or a restarted server
 // loses no frame, and a frame that is missing or was changed ends the link with an error.
 //
-// A coordinator and its agents have a space of names on the server: the bucket SPACE-agents has an entry of each agent
-// and of the coordinator. Agents and coordinator publish a beat every second without JetStream.
+// An agent beats every second without JetStream, and the coordinator answers each beat. Beats, answers and frames are
+// encrypted with a key of both sides: the coordinator's, which the token pins, the agent's, which is new in each
+// process, and the secret of the token. So the server, and whoever else reads or writes there, can be no agent and no
+// coordinator, and can change or repeat nothing. It can only withhold messages.
+//
+// The subjects of an agent have a name that belongs to its key. The embedded server lets each agent write and read its
+// own subjects only ([Permissions]).
 package nats
 
 import (
@@ -49,52 +54,62 @@ func spaceOf(name string) space {
 	return space(name)
 }
 
-func (s space) bucket() string                  { return string(s) + "-agents" }
 func (s space) stream(run string) string        { return string(s) + "-run-" + run }
-func (s space) coordinator() string             { return string(s) + ".coordinator" }
 func (s space) who() string                     { return string(s) + ".who" }
-func (s space) agent(name string) string        { return string(s) + ".agent." + name }
-func (s space) beat(name string) string         { return string(s) + ".beat." + name }
+func (s space) agent(id string) string          { return string(s) + ".agent." + id }
+func (s space) beat(id string) string           { return string(s) + ".beat." + id }
 func (s space) frames(run string) string        { return string(s) + ".run." + run + ".>" }
-func (s space) toCoordinator(run string) string { return string(s) + ".run." + run + ".up.*" }
-func (s space) up(run string, n int) string     { return fmt.Sprintf("%s.run.%s.up.%d", s, run, n) }
-func (s space) down(run string, n int) string   { return fmt.Sprintf("%s.run.%s.down.%d", s, run, n) }
+func (s space) toCoordinator(run string) string { return s.up(run, "*") }
+func (s space) up(run, id string) string        { return string(s) + ".run." + run + ".up." + id }
+func (s space) down(run, id string) string      { return string(s) + ".run." + run + ".down." + id }
 
-// coordinatorKey is the key of the coordinator's entry. Names of agents have no dot.
-const coordinatorKey = "coordinator.entry"
+// inbox is where the server's answers for an agent arrive.
+func inbox(id string) string { return "_INBOX." + id }
 
-// entry is what the bucket says of an agent or of the coordinator.
-type entry struct {
-	fleet.Facts
-	Key []byte `json:"key"` // public, of this process
+// Permissions are the subjects that an agent may publish and subscribe: of one agent, or of all with the id *.
+func Permissions(spaceName, id string) (publish, subscribe []string) {
+	s := spaceOf(spaceName)
+	publish = []string{s.beat(id), s.up("*", id), "$JS.API.CONSUMER.CREATE.*.*." + s.down("*", id),
+		"$JS.API.CONSUMER.MSG.NEXT.*.*", "$JS.API.CONSUMER.INFO.*.*", "$JS.API.CONSUMER.DELETE.*.*"}
+	return publish, []string{s.agent(id), inbox(id) + ".>"}
 }
 
-// beat is the sign of life of an agent.
+// beat is what an agent says every second.
 type beat struct {
-	Key  []byte `json:"key"`
-	Run  string `json:"run,omitempty"` // that it performs or performed last
-	Busy bool   `json:"busy,omitempty"`
+	fleet.Facts
+	Nonce   string   `json:"nonce,omitempty"` // of the coordinator that answered the last beat
+	Run     string   `json:"run,omitempty"`   // that it performs or performed last
+	Busy    bool     `json:"busy,omitempty"`
+	Refused *refusal `json:"refused,omitempty"`
+	Left    bool     `json:"left,omitempty"` // the agent ends
+}
+
+// refusal says why an agent cannot join a run.
+type refusal struct {
+	Run string `json:"run"`
+	Why string `json:"why"`
 }
 
 // request is a message to an agent. One field is set.
 type request struct {
-	Join  *join  `json:"join,omitempty"`
+	Hello *hello `json:"hello,omitempty"`
+	Join  string `json:"join,omitempty"`  // the run of which the agent performs a part
 	Break string `json:"break,omitempty"` // the run whose part ends
-	Leave bool   `json:"leave,omitempty"` // the agent ends
+	Leave string `json:"leave,omitempty"` // why the agent ends
 }
 
-// join asks an agent to perform a part of a run.
-type join struct {
-	Run         string `json:"run"`
-	Number      int    `json:"number"`
-	Coordinator entry  `json:"coordinator"`
+// hello is the answer to a beat.
+type hello struct {
+	Version string `json:"version,omitempty"`
+	Commit  string `json:"commit,omitempty"`
+	// Protocol is fleet.Protocol of the coordinator.
+	Protocol int    `json:"protocol"`
+	Nonce    string `json:"nonce"`
+	Twice    bool   `json:"twice,omitempty"` // another agent has the name
 }
 
-// answer is the answer to a join.
-type answer struct {
-	Busy  bool   `json:"busy,omitempty"` // the agent performs another run
-	Error string `json:"error,omitempty"`
-}
+// ended is the reason of agents that are dismissed without an error.
+const ended = "-"
 
 // differs says what to update if two programs cannot work together.
 func differs(agent, coordinator fleet.Facts) error {

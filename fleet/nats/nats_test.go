@@ -53,8 +53,12 @@ func open(t testing.TB, o Options) *Coordinator {
 	return c
 }
 
-// server is what an agent needs to connect.
-func (c *Coordinator) serverOf() Server { return Server{URL: c.Connect(), Token: c.Token()} }
+// serverOf is what an agent needs to connect.
+func (c *Coordinator) serverOf() Server {
+	s := c.opts.Server
+	s.URL, s.Token = c.Connect(), c.Token()
+	return s
+}
 
 // start runs an agent in this process until the test ends. Its error arrives in the channel.
 func start(t testing.TB, o AgentOptions, part func(context.Context, fleet.Wire) error) <-chan error {

@@ -1,13 +1,10 @@
 package nats
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -22,7 +19,7 @@ import (
 type run struct {
 	id      string
 	links   []*link
-	numbers map[string]int // of links by the names of agents
+	numbers map[string]int // of links by the names of agents in subjects
 	consume jetstream.ConsumeContext
 	ended   chan struct{} // closed when its stream is no more used
 
@@ -41,6 +38,13 @@ type departure struct {
 type link struct {
 	*wire
 	agent entry
+	expel func(why string)
+}
+
+// Expel implements [fleet.Expeller].
+func (l *link) Expel(why string) {
+	l.fail(errors.New(why))
+	l.expel(why)
 }
 
 // Facts implements [fleet.Link].
@@ -62,19 +66,20 @@ func (l *link) used() bool {
 // newRun makes the links of a run whose stream is there.
 func (c *Coordinator) newRun(id string, agents []entry) (*run, error) {
 	r := &run{id: id, numbers: map[string]int{}, ended: make(chan struct{}), gone: map[int]departure{}}
-	stream, all := c.space.stream(id), newWaiting()
+	all := newWaiting()
 	for i, a := range agents {
-		r.numbers[a.Name] = i
-		up, down := c.space.up(id, i), c.space.down(id, i)
-		out, err := newSealer(c.state.private, a.Key, down)
+		r.numbers[a.id()] = i
+		up, down := c.space.up(id, a.id()), c.space.down(id, a.id())
+		out, err := newSealer(c.state.private, a.Key, c.state.Secret, down)
 		if err != nil {
 			return nil, err
 		}
-		in, err := newSealer(c.state.private, a.Key, up)
+		in, err := newSealer(c.state.private, a.Key, c.state.Secret, up)
 		if err != nil {
 			return nil, err
 		}
-		r.links = append(r.links, &link{wire: newWire(c.nc, c.js, stream, down, out, in, all), agent: a})
+		r.links = append(r.links, &link{wire: newWire(c.nc, c.js, down, out, in, all), agent: a,
+			expel: func(why string) { c.expel(id, a, why) }})
 	}
 	return r, nil
 }
@@ -104,7 +109,7 @@ func consume(ctx context.Context, js jetstream.JetStream, stream, subject string
 
 func (r *run) deliver(m jetstream.Msg) {
 	_, last, _ := cutLast(m.Subject(), ".")
-	if i, err := strconv.Atoi(last); err == nil && i >= 0 && i < len(r.links) {
+	if i, ok := r.numbers[last]; ok {
 		r.links[i].deliver(m.Data())
 	}
 	if about, err := m.Metadata(); err == nil {
@@ -140,7 +145,7 @@ func (c *Coordinator) left(r *run, i int, why error) {
 	if err != nil {
 		return // the next beat says it again
 	}
-	m, err := stream.GetLastMsgForSubject(ctx, c.space.up(r.id, i))
+	m, err := stream.GetLastMsgForSubject(ctx, c.space.up(r.id, r.links[i].agent.id()))
 	d := departure{why: why}
 	switch {
 	case err == nil:
@@ -169,7 +174,7 @@ func (c *Coordinator) watch(r *run) {
 	ticker := time.NewTicker(beatEvery)
 	defer ticker.Stop()
 	failed, connected := 0, time.Now()
-	for {
+	for seconds := 1; ; seconds++ {
 		select {
 		case <-ticker.C:
 		case <-c.closed:
@@ -199,6 +204,9 @@ func (c *Coordinator) watch(r *run) {
 			r.each(func(l *link) { l.fail(errGone(c.space.stream(r.id))) })
 			return
 		}
+		if seconds%quotaEvery == 0 {
+			c.raise(r, seconds)
+		}
 	}
 }
 
@@ -216,68 +224,45 @@ func (r *run) each(do func(*link)) {
 	}
 }
 
-// beatOf notes what an agent says of itself. An agent that performs a part whose link is broken is told to end it.
-func (c *Coordinator) beatOf(name string, b beat) {
-	c.mu.Lock()
-	a := c.agents[name]
-	if a == nil || !bytes.Equal(a.Key, b.Key) {
-		c.mu.Unlock()
+// The messages that the server stores for one direction of one agent. An honest agent sends some each second, and its
+// files in the end.
+const (
+	quotaFirst     = 16 << 10
+	quotaPerSecond = 64
+	quotaEvery     = 60 // seconds
+)
+
+func quota(seconds int) int64 { return quotaFirst + quotaPerSecond*int64(seconds) }
+
+// raise raises the quota of the agents of a run. If it fails, the next one is tried.
+func (c *Coordinator) raise(r *run, seconds int) {
+	ctx, cancel := context.WithTimeout(context.Background(), answerAtMost)
+	defer cancel()
+	stream, err := c.js.Stream(ctx, c.space.stream(r.id))
+	if err != nil {
 		return
 	}
-	if a.beat.Busy != b.Busy || a.beat.Run != b.Run || time.Since(a.last) > aliveAtMost {
-		c.notify()
+	config := stream.CachedInfo().Config
+	if config.MaxMsgsPerSubject = max(config.MaxMsgsPerSubject, quota(seconds)); err == nil {
+		_, _ = c.js.UpdateStream(ctx, config)
 	}
-	a.last, a.beat = time.Now(), b
-	wanted := c.unresumed[b.Run]
-	i := slices.IndexFunc(c.runs, func(r *run) bool { return r.id == b.Run })
-	var r *run
-	if i >= 0 {
-		r = c.runs[i]
+}
+
+// expel ends an agent that sent more than it may, and what the server stores of it.
+func (c *Coordinator) expel(run string, e entry, why string) {
+	c.mu.Lock()
+	if a := c.agents[e.id()]; a != nil {
+		a.expelled = why
+		_ = c.send(a, request{Leave: why})
 	}
 	c.mu.Unlock()
-	if r != nil {
-		number, part := r.numbers[name]
-		wanted = part && bytes.Equal(r.links[number].agent.Key, b.Key) && !r.links[number].isBroken()
-		if wanted && !b.Busy && !r.links[number].ended() {
-			go c.left(r, number, fmt.Errorf("the agent %s ended its part of the run", name))
-		}
+	if c.server != nil {
+		_ = c.nc.FlushTimeout(answerAtMost) // so that it hears why
+		c.server.expel(e.id())
 	}
-	if b.Busy && !wanted {
-		_ = c.nc.Publish(c.space.agent(name), encode(request{Break: b.Run})) // the next beat tries again
+	ctx, cancel := context.WithTimeout(context.Background(), answerAtMost)
+	defer cancel()
+	if stream, err := c.js.Stream(ctx, c.space.stream(run)); err == nil {
+		_ = stream.Purge(ctx, jetstream.WithPurgeSubject(c.space.up(run, e.id()))) // the stream is removed after the run
 	}
-}
-
-// invite asks an agent to join a run, until it does, or has ended.
-func (c *Coordinator) invite(ctx context.Context, r *run, number int, a entry) error {
-	ask := encode(request{Join: &join{Run: r.id, Number: number, Coordinator: c.self}})
-	for {
-		limited, cancel := context.WithTimeout(ctx, manyAtMost)
-		m, err := c.nc.RequestWithContext(limited, c.space.agent(a.Name), ask)
-		cancel()
-		var said answer
-		if err == nil {
-			err = json.Unmarshal(m.Data, &said)
-		}
-		switch {
-		case said.Error != "":
-			return fmt.Errorf("the agent %s cannot join the run: %s", a.Name, said.Error)
-		case err == nil && !said.Busy:
-			return nil
-		case !c.alive(a):
-			return fmt.Errorf("the agent %s did not join the run: %w", a.Name, errEnded)
-		}
-		select {
-		case <-time.After(retryEvery):
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
-}
-
-// alive reports whether an agent sends beats.
-func (c *Coordinator) alive(e entry) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	a := c.agents[e.Name]
-	return a != nil && bytes.Equal(a.Key, e.Key) && time.Since(a.last) < manyAtMost
 }

@@ -21,11 +21,11 @@ const (
 	begun
 )
 
-// sealer encrypts the frames of one subject. Its key is known to the two sides alone, so the frames of one run,
-// direction or agent cannot be taken for those of another.
+// sealer encrypts the messages of one subject. Its key is known to the two sides alone, so the messages of one run,
+// direction or agent cannot be taken for those of another. The secret is that of the token.
 type sealer struct{ cipher.AEAD }
 
-func newSealer(own *ecdh.PrivateKey, other []byte, subject string) (sealer, error) {
+func newSealer(own *ecdh.PrivateKey, other, secret []byte, subject string) (sealer, error) {
 	public, err := ecdh.X25519().NewPublicKey(other)
 	if err != nil {
 		return sealer{}, err
@@ -34,7 +34,7 @@ func newSealer(own *ecdh.PrivateKey, other []byte, subject string) (sealer, erro
 	if err != nil {
 		return sealer{}, err
 	}
-	key, err := hkdf.Key(sha256.New, shared, nil, subject, 32)
+	key, err := hkdf.Key(sha256.New, shared, secret, subject, keyBytes)
 	if err != nil {
 		return sealer{}, err
 	}

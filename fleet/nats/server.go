@@ -5,10 +5,11 @@ import (
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/sha256"
+	"crypto/subtle"
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
-	"encoding/hex"
+	"encoding/base64"
 	"encoding/pem"
 	"errors"
 	"fmt"
@@ -16,6 +17,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"sync"
 	"time"
@@ -25,14 +27,62 @@ import (
 
 // embedded is a NATS server in this process. It can be started again with the same address, certificate and store.
 type embedded struct {
-	opts server.Options
+	opts     server.Options
+	space    string
+	own      string // password of the coordinator, which is never stored
+	password string // of agents
 
-	mu  sync.Mutex
-	now *server.Server
+	mu       sync.Mutex
+	now      *server.Server
+	expelled map[string]bool // names of agents
+}
+
+// coordinatorUser is the name of the coordinator at its server. No agent has it.
+const coordinatorUser = "coordinator"
+
+// Check implements [server.Authentication]. An agent may only use its own subjects.
+func (e *embedded) Check(c server.ClientAuthentication) bool {
+	o := c.GetOpts()
+	same := func(password string) bool {
+		return subtle.ConstantTimeCompare([]byte(o.Password), []byte(password)) == 1
+	}
+	if o.Username == coordinatorUser {
+		return same(e.own)
+	}
+	e.mu.Lock()
+	out := e.expelled[o.Username]
+	e.mu.Unlock()
+	if out || !validID.MatchString(o.Username) || !same(e.password) {
+		return false
+	}
+	publish, subscribe := Permissions(e.space, o.Username)
+	c.RegisterUser(&server.User{Username: o.Username, Permissions: &server.Permissions{
+		Publish: &server.SubjectPermission{Allow: publish}, Subscribe: &server.SubjectPermission{Allow: subscribe}}})
+	return true
+}
+
+// validID is [idOf].
+var validID = regexp.MustCompile(`^[0-9a-f]{32}$`)
+
+// expel ends the connections of an agent, and refuses new ones.
+func (e *embedded) expel(id string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.expelled[id] = true
+	if e.now == nil {
+		return
+	}
+	all, err := e.now.Connz(&server.ConnzOptions{Username: true, User: id})
+	if err != nil {
+		return // it has no connection
+	}
+	for _, c := range all.Conns {
+		_ = e.now.DisconnectClientByID(c.Cid) // it may have ended
+	}
 }
 
 // newEmbedded prepares a server. It starts on the address of the state, which has its token and its certificate.
-func newEmbedded(dir string, s *state) (*embedded, error) {
+func newEmbedded(dir, space string, s *state) (*embedded, error) {
 	host, port, err := net.SplitHostPort(s.Listen)
 	if err != nil {
 		return nil, fmt.Errorf("the address to listen on: %w. Use HOST:PORT", err)
@@ -48,12 +98,14 @@ func newEmbedded(dir string, s *state) (*embedded, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &embedded{opts: server.Options{
-		ServerName: "plimsoll", Host: host, Port: number, Authorization: s.Token, NoSigs: true, NoLog: true,
+	e := &embedded{space: space, own: randomName(16), password: s.token("").password(), expelled: map[string]bool{}}
+	e.opts = server.Options{
+		ServerName: "plimsoll", Host: host, Port: number, CustomClientAuthentication: e, NoSigs: true, NoLog: true,
 		TLSConfig:  &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS13},
 		TLSTimeout: manyAtMost.Seconds(),
 		JetStream:  true, StoreDir: filepath.Join(dir, "store"), NoSystemAccount: true,
-	}}, nil
+	}
+	return e, nil
 }
 
 // start starts the server and returns its address.
@@ -149,7 +201,7 @@ func newCertificate() (certificate, key []byte, err error) {
 // fingerprint identifies a certificate.
 func fingerprint(der []byte) string {
 	sum := sha256.Sum256(der)
-	return hex.EncodeToString(sum[:])
+	return base64.RawURLEncoding.EncodeToString(sum[:])
 }
 
 // pinned accepts the certificate with a fingerprint and no other.

@@ -5,12 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strconv"
 	"sync"
 	"time"
 
 	client "github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/plimsoll-bench/plimsoll/internal/visible"
 )
 
 const (
@@ -25,7 +26,7 @@ const (
 	// partBytes is the largest message. Frames that are longer go in parts. A NATS server takes 1 MiB by default.
 	partBytes = 512 << 10
 	// mostBytes is the longest frame.
-	mostBytes = 64 << 20
+	mostBytes = 32 << 20
 	// refusedAtMost is how long the server may refuse to store frames.
 	refusedAtMost = 20 * time.Second
 )
@@ -63,7 +64,6 @@ func (w *waiting) add(bytes int) {
 type wire struct {
 	nc      *client.Conn
 	js      jetstream.JetStream
-	stream  string
 	subject string // of the frames it sends
 	out, in sealer
 
@@ -82,8 +82,11 @@ type wire struct {
 	waiting  *waiting
 	next     uint64 // number of the next frame
 	early    map[uint64]incoming
-	parts    []byte // of a frame that is not complete
-	why      error  // how receiving ends, after the frames
+	// earlyBytes are the bytes of early frames, and foreign counts the messages that the other side did not send.
+	earlyBytes int
+	foreign    int
+	parts      []byte // of a frame that is not complete
+	why        error  // how receiving ends, after the frames
 }
 
 type outgoing struct {
@@ -97,8 +100,8 @@ type incoming struct {
 	frame []byte
 }
 
-func newWire(nc *client.Conn, js jetstream.JetStream, stream, subject string, out, in sealer, all *waiting) *wire {
-	w := &wire{nc: nc, js: js, stream: stream, subject: subject, out: out, in: in, next: 1, early: map[uint64]incoming{},
+func newWire(nc *client.Conn, js jetstream.JetStream, subject string, out, in sealer, all *waiting) *wire {
+	w := &wire{nc: nc, js: js, subject: subject, out: out, in: in, next: 1, early: map[uint64]incoming{},
 		waiting: all, broken: make(chan struct{}), wake: make(chan struct{}, 1), done: make(chan struct{})}
 	w.received.L = &w.mu
 	return w
@@ -217,15 +220,17 @@ func (w *wire) isBroken() bool {
 func (w *wire) deliver(sealed []byte) {
 	w.waiting.full()
 	number, k, frame, err := w.in.open(sealed)
-	if err != nil {
-		w.fail(errors.New("a message was changed or cut on its way through the NATS server"))
-		return
-	}
 	w.mu.Lock()
-	if w.why != nil || number < w.next {
+	if err != nil {
+		w.foreign++ // anybody who can write into the server can send it; a message that was changed is missing below
 		w.mu.Unlock()
 		return
 	}
+	if w.why != nil || number < w.next || w.early[number].frame != nil {
+		w.mu.Unlock()
+		return
+	}
+	w.earlyBytes += len(frame)
 	w.early[number] = incoming{k, frame}
 	for {
 		f, ok := w.early[w.next]
@@ -233,9 +238,11 @@ func (w *wire) deliver(sealed []byte) {
 			break
 		}
 		delete(w.early, w.next)
+		w.earlyBytes -= len(f.frame)
 		w.next++
 		switch {
 		case len(w.parts)+len(f.frame) > mostBytes:
+			w.parts = nil
 			w.endLocked(fmt.Errorf("a message is longer than %d MiB", mostBytes>>20))
 		case f.kind == begun:
 			w.parts = append(w.parts, f.frame...)
@@ -246,17 +253,18 @@ func (w *wire) deliver(sealed []byte) {
 			w.frames = append(w.frames, f.frame)
 			w.waiting.add(len(f.frame))
 		case len(f.frame) > 0:
-			w.endLocked(errors.New(string(f.frame)))
+			w.endLocked(errors.New(visible.Bounded(string(f.frame), 1000)))
 		default:
 			w.endLocked(io.EOF)
 		}
 	}
 	w.received.Broadcast()
-	missing := w.next
+	missing, foreign, early := w.next, w.foreign, w.earlyBytes
 	w.mu.Unlock()
 	// The sender publishes no frame before the one that is flightFrames older is stored.
-	if number >= missing+flightFrames {
-		w.fail(fmt.Errorf("the message %d is missing in the NATS server: its stream was changed", missing))
+	if number >= missing+flightFrames || early > flightBytes+2*partBytes {
+		w.fail(fmt.Errorf("the message %d is missing in the NATS server, and %d messages there were changed or are from another sender",
+			missing, foreign))
 	}
 }
 
@@ -345,7 +353,8 @@ func (w *wire) finished() bool {
 func (w *wire) message(f outgoing) *client.Msg {
 	m := client.NewMsg(w.subject)
 	m.Data = w.out.seal(f.number, f.kind, f.frame)
-	m.Header.Set(jetstream.MsgIDHeader, w.subject+"."+strconv.FormatUint(f.number, 10))
+	// The server drops repetitions by their name. It is that of this encryption, so nobody can use it before.
+	m.Header.Set(jetstream.MsgIDHeader, idOf(m.Data))
 	return m
 }
 
@@ -380,10 +389,7 @@ func (w *wire) again(flight []flying, err error) bool {
 		if !w.nc.IsConnected() {
 			continue
 		}
-		if err = exists(w.js, w.stream); errors.Is(err, jetstream.ErrStreamNotFound) {
-			w.fail(errGone(w.stream))
-			return false
-		}
+		err = nil
 		for i := range flight {
 			if err == nil {
 				err = w.publish(&flight[i])
