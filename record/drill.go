@@ -53,6 +53,8 @@ type DrillRound struct {
 	Number int `json:"number"`
 	// Record is the directory of the run's record, below that of the drill.
 	Record string `json:"record"`
+	// Delay is the random delay of its faults, in nanoseconds: they and the end of the load are later than specified.
+	Delay int64 `json:"delay_ns,omitempty"`
 	// Status is its status, Problem what went wrong.
 	Status  Status       `json:"status" jsonschema:"enum=running,enum=complete,enum=interrupted,enum=failed,enum=killed"`
 	Problem string       `json:"problem,omitempty"`
