@@ -16,7 +16,7 @@ import (
 // delaysAtMost is the number of delays that a line lists.
 const delaysAtMost = 10
 
-// Delays is by how much the faults of the rounds of a drill are later than specified, in a sentence; "" if they are not.
+// Delays says by how much the faults of the rounds of a drill are later than specified; "" if they are not.
 func Delays(asked spec.Drill) string {
 	if asked.Jitter == nil || *asked.Jitter == 0 {
 		return ""
