@@ -60,7 +60,7 @@ func (r *round) audit(ctx context.Context) string {
 		o.Shards = books.placed.Shards
 		r.checkPlacement(ctx)
 	}
-	a := &auditor{drill: r.drill, target: r.target, database: r.drill.spec.Run.Database, writer: r.drill.writer}
+	a := &auditor{drill: r.drill, target: r.target, database: r.spec.Run.Database, writer: r.drill.writer}
 	final, err := a.open(ctx, finalRead, r.target.uri, false)
 	if err != nil {
 		return "there was no final read: " + oneLine(err)
@@ -108,7 +108,7 @@ const reaction = int64(time.Second)
 
 // effectiveIn returns when a fault took effect, in times of operations, for the age of the writes that it lost.
 func (r *round) effectiveIn(f record.DrillFault) ledger.Fault {
-	e := tookEffect(f, r.result.Headline(), r.drill.spec.External)
+	e := tookEffect(f, r.result.Headline(), r.spec.External)
 	unsure := r.operations.clockUncertainty
 	e.Earliest, e.At, e.Latest = e.Earliest-r.clock.shift-unsure, e.At-r.clock.shift, e.Latest-r.clock.shift+unsure
 	if placed := r.operations.books.placed; placed != nil {

@@ -55,8 +55,8 @@ type roundFault struct {
 	failed   bool // of an event: it failed, or did not end in time
 }
 
-func newBreaker(c *campaign, t *target, e *events) *breaker {
-	return &breaker{drill: c, target: t, spec: c.spec, mark: c.o.Mark, progress: c.progress, events: e,
+func newBreaker(c *campaign, asked spec.Drill, t *target, e *events) *breaker {
+	return &breaker{drill: c, target: t, spec: asked, mark: c.o.Mark, progress: c.progress, events: e,
 		loadOver: make(chan struct{})}
 }
 

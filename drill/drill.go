@@ -12,6 +12,7 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/drill/ledger"
 	"github.com/plimsoll-bench/plimsoll/fleet"
+	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/internal/wait"
 	"github.com/plimsoll-bench/plimsoll/lab/action"
 	"github.com/plimsoll-bench/plimsoll/measure"
@@ -152,8 +153,9 @@ func (c *campaign) rounds(ctx context.Context) error {
 			return ctx.Err()
 		}
 		c.progress.round(n)
+		asked, delay := c.spec.Round(n)
 		if c.spec.Repeat > 1 {
-			c.progress.Note(fmt.Sprintf("round %d of %d", n, c.spec.Repeat))
+			c.progress.Note(fmt.Sprintf("round %d of %d%s", n, c.spec.Repeat, laterText(delay)))
 		}
 		if err := c.bringUp(ctx, n); err != nil {
 			return err
@@ -161,13 +163,13 @@ func (c *campaign) rounds(ctx context.Context) error {
 		c.checkMembers(ctx, n)
 		c.result.Rounds = append(c.result.Rounds, record.DrillRound{Number: n,
 			Record: filepath.ToSlash(filepath.Join(record.RoundsDir, strconv.Itoa(n))),
-			Status: record.Running, Verdict: record.Unknown, Faults: []record.DrillFault{}, Moments: []record.DrillMoment{},
+			Delay:  int64(delay), Status: record.Running, Verdict: record.Unknown, Faults: []record.DrillFault{}, Moments: []record.DrillMoment{},
 			Effects: []record.DrillEffect{}})
 		if err := c.writer.Write(c.result); err != nil {
 			return &run.Error{Stage: run.Recording, Err: err}
 		}
 		r := &c.result.Rounds[n-1]
-		err := c.round(ctx, r)
+		err := c.round(ctx, asked, r)
 		c.summarize()
 		if werr := c.writer.Write(c.result); err == nil && werr != nil {
 			err = &run.Error{Stage: run.Recording, Err: werr}
@@ -177,6 +179,14 @@ func (c *campaign) rounds(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// laterText says by how much the faults of a round are later.
+func laterText(delay time.Duration) string {
+	if delay == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", with its faults %s later", figure.Duration(delay))
 }
 
 // bringUp brings up the lab of the specification, unless the lab of the round before is kept.

@@ -42,7 +42,7 @@ func TestElectedWhenThePrimarySays(t *testing.T) {
 // A planned hand-over takes no member away: majority has to hold as if it had not been.
 func TestStepDownStrikesNobody(t *testing.T) {
 	began := time.Now()
-	breaks := newBreaker(&campaign{}, &target{before: labOfSets("rs0", 3), lab: noLab{}}, nil)
+	breaks := newBreaker(&campaign{}, spec.Drill{}, &target{before: labOfSets("rs0", 3), lab: noLab{}}, nil)
 	for _, name := range []string{action.StepDown, action.Kill} {
 		f := &roundFault{spec: spec.Fault{Strike: spec.Strike{Action: name, Target: "primary"}},
 			Injection: platform.Injection{Effective: time.Now(), TakesDown: name == action.Kill, Unseats: true},

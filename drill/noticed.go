@@ -98,7 +98,7 @@ func p99(d *measure.Due) int64 {
 // judgeEvents adds a finding for each planned event that the application noticed: maintenance that is done well is
 // neither an outage nor an error.
 func (r *round) judgeEvents() {
-	timeout := r.drill.spec.Run.Load.Timeout.Std()
+	timeout := r.spec.Run.Load.Timeout.Std()
 	for _, f := range r.result.Faults {
 		if n := f.Noticed; f.Event != nil && n != nil {
 			what := f.Fault.String()

@@ -127,7 +127,7 @@ func TestConcernOfARound(t *testing.T) {
 // has.
 func TestSetsAreJudgedByThemselves(t *testing.T) {
 	kill := func(l record.Lab, members ...record.LabMember) *breaker {
-		b := newBreaker(&campaign{}, &target{before: l, lab: noLab{}}, nil)
+		b := newBreaker(&campaign{}, spec.Drill{}, &target{before: l, lab: noLab{}}, nil)
 		for _, m := range members {
 			b.add(&roundFault{spec: spec.Fault{Strike: spec.Strike{Action: action.Kill, Target: m.Name}},
 				Injection: platform.Injection{Effective: time.Now(), TakesDown: true, Unseats: true},

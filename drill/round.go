@@ -25,6 +25,7 @@ import (
 // round is one repetition: the order of its steps, and the parts that do them. Each part has its own state.
 type round struct {
 	drill  *campaign
+	spec   spec.Drill // of this round, with its delay
 	result *record.DrillRound
 
 	target     *target
@@ -51,18 +52,18 @@ func (e *events) add(kind, text string, data map[string]string) {
 	}
 }
 
-// newRound returns a round whose result goes into out.
-func newRound(c *campaign, out *record.DrillRound) *round {
-	r := &round{drill: c, result: out, target: &target{}, events: &events{}, primaries: &primaries{}}
-	r.breaks = newBreaker(c, r.target, r.events)
+// newRound returns a round of a specification, whose result goes into out.
+func newRound(c *campaign, asked spec.Drill, out *record.DrillRound) *round {
+	r := &round{drill: c, spec: asked, result: out, target: &target{}, events: &events{}, primaries: &primaries{}}
+	r.breaks = newBreaker(c, asked, r.target, r.events)
 	r.redundancy = &redundancy{drill: c, target: r.target, breaks: r.breaks, primaries: r.primaries, events: r.events}
-	r.operations = &operations{spec: c.spec.Run, dir: filepath.Join(c.o.Dir, filepath.FromSlash(out.Record))}
+	r.operations = &operations{spec: asked.Run, dir: filepath.Join(c.o.Dir, filepath.FromSlash(out.Record))}
 	return r
 }
 
 // round does one repetition. After an error no other is tried.
-func (c *campaign) round(ctx context.Context, out *record.DrillRound) error {
-	r := newRound(c, out)
+func (c *campaign) round(ctx context.Context, asked spec.Drill, out *record.DrillRound) error {
+	r := newRound(c, asked, out)
 	defer r.close()
 	after, stop := c.afterLoad(ctx, r.breaks.loadOver)
 	defer stop()
@@ -106,7 +107,7 @@ func (r *round) close() {
 
 // prepare finds the target, describes it, and writes the seed documents.
 func (r *round) prepare(ctx context.Context) error {
-	asked := r.drill.spec.Run
+	asked := r.spec.Run
 	t, err := run.ParseTarget(asked.Target)
 	if err != nil {
 		return &run.Error{Stage: run.Specification, Err: err}
@@ -126,7 +127,7 @@ func (r *round) prepare(ctx context.Context) error {
 		r.drill.writer.AddSecrets(r.target.uri)
 		r.target.query(ctx)
 		r.drill.nameVendor(r.target.identity.Vendor)
-		if err := r.target.plan(r.drill.spec); err != nil {
+		if err := r.target.plan(r.spec); err != nil {
 			return &run.Error{Stage: run.Specification, Err: err}
 		}
 		placed, err := r.target.spreadSeeds(ctx, asked, r.drill.progress.Step)
@@ -143,7 +144,7 @@ func (r *round) prepare(ctx context.Context) error {
 	r.operations.number = binary.LittleEndian.Uint32(number[:])
 	r.operations.books = books{name: asked.Workload.Name, ledger: ledger.New(ledger.Options{
 		Run: r.operations.number, Seed: asked.Workload.Seed, Writers: max(1, int(asked.Load.Workers))})}
-	if judged := r.drill.spec.Reads; judged != nil {
+	if judged := r.spec.Reads; judged != nil {
 		r.operations.books.share = float64(judged.Share)
 	}
 	return nil
@@ -161,7 +162,7 @@ func (r *round) load(ctx, after context.Context) (*record.Run, error) {
 	unwatch := func() {}
 	begin := func(at time.Time) {
 		r.began = at
-		unwatch = r.primaries.watch(ctx, r.target.uri, r.drill.spec.Run.Database, r.events)
+		unwatch = r.primaries.watch(ctx, r.target.uri, r.spec.Run.Database, r.events)
 		r.drill.progress.loadBegan()
 		r.breaks.schedule(ctx, after, at)
 		if r.target.platform != nil {
@@ -171,7 +172,7 @@ func (r *round) load(ctx, after context.Context) (*record.Run, error) {
 	place := func() { r.place(ctx) }
 	o.Ready = func(context.Context) error { place(); begin(time.Now()); return nil }
 	duty := r.operations.duty(place, begin)
-	result, err := fleet.Execute(ctx, r.drill.spec.Run, o, fleet.Options{Places: r.drill.o.Places, Duty: duty})
+	result, err := fleet.Execute(ctx, r.spec.Run, o, fleet.Options{Places: r.drill.o.Places, Duty: duty})
 	unwatch()
 	r.drill.progress.loadEnded()
 	r.breaks.loadEnded()
@@ -188,7 +189,7 @@ func (r *round) place(ctx context.Context) {
 		return
 	}
 	collections := books.wrapped.Collections()
-	m, err := r.target.placement(ctx, r.drill.spec.Run.Database, collections)
+	m, err := r.target.placement(ctx, r.spec.Run.Database, collections)
 	if err != nil {
 		r.result.Placement = "the shard of an operation is not known: " + oneLine(err)
 		return
@@ -204,8 +205,8 @@ func (r *round) place(ctx context.Context) {
 // checkPlacement adds a finding if chunks were moved during the round.
 func (r *round) checkPlacement(ctx context.Context) {
 	books := &r.operations.books
-	now, err := r.target.placement(ctx, r.drill.spec.Run.Database, books.wrapped.Collections())
-	if slices.ContainsFunc(r.drill.spec.Faults, func(f spec.Fault) bool {
+	now, err := r.target.placement(ctx, r.spec.Run.Database, books.wrapped.Collections())
+	if slices.ContainsFunc(r.spec.Faults, func(f spec.Fault) bool {
 		return f.Strike.Action == action.ChunkMigration
 	}) {
 		return // it was planned
@@ -221,7 +222,7 @@ func (r *round) checkPlacement(ctx context.Context) {
 func (r *round) measure(result *record.Run) {
 	out := r.result
 	out.WindowStart, out.WindowEnd = result.Course.WindowStart, result.Course.WindowEnd
-	r.clock = runClock{began: r.began, shift: out.WindowStart - int64(r.drill.spec.Run.Load.Warmup)}
+	r.clock = runClock{began: r.began, shift: out.WindowStart - int64(r.spec.Run.Load.Warmup)}
 	if r.operations.clients() > 1 { // their common window begins with the last of them
 		r.clock.shift = int64(r.began.Sub(result.Started))
 	}
@@ -303,7 +304,7 @@ func (r *round) timeline(ctx context.Context) {
 }
 
 func (r *round) guarantees() *guarantees {
-	return &guarantees{asked: r.drill.spec.Run.Durability, target: r.target, breaks: r.breaks, primaries: r.primaries,
+	return &guarantees{asked: r.spec.Run.Durability, target: r.target, breaks: r.breaks, primaries: r.primaries,
 		members: r.result.Members}
 }
 
@@ -330,8 +331,8 @@ func (r *round) conclude(ctx context.Context, result *record.Run, err error, pro
 		out.Status, out.Problem = record.Failed, err.Error()
 		problem = err.Error()
 	}
-	if r.target.lab != nil && r.drill.spec.Lab == nil { // the lab outlives the drill
-		for _, damaged := range damagedTargets(out.Faults, r.drill.spec.Faults) {
+	if r.target.lab != nil && r.spec.Lab == nil { // the lab outlives the drill
+		for _, damaged := range damagedTargets(out.Faults, r.spec.Faults) {
 			volume, _, _ := strings.Cut(damaged, "/")
 			r.drill.find("damage-stays-"+damaged, measure.Warning, "%s still has the wrong bytes that were stored during the "+
 				"fault, because reverting it does not rewrite them. If the volume has copies and checksums, repair it with: plimsoll "+
@@ -349,7 +350,7 @@ func (r *round) conclude(ctx context.Context, result *record.Run, err error, pro
 	out.Verdict, out.Reasons = judge(evidence{round: out,
 		acknowledged: r.operations.acknowledgedBefore(out.Faults, r.clock.shift),
 		unchanged:    r.primaries.unchanged(r.breaks.mustChange(), r.target.before),
-		sharded:      r.target.sharded(), collection: r.operations.unspread(), planned: len(r.drill.spec.Faults),
+		sharded:      r.target.sharded(), collection: r.operations.unspread(), planned: len(r.spec.Faults),
 		problem: problem})
 	if ids := doubts(result.Validity); ids != "" {
 		r.drill.find(record.DrillRunInvalid, measure.Warning, "the load of round %d is invalid for reasons other than the fault "+
@@ -373,8 +374,8 @@ func doubts(all []measure.Finding) string {
 // guarantees.
 func (r *round) expect() {
 	out := r.result
-	if r.drill.spec.Expect != nil {
-		out.Expect = *r.drill.spec.Expect
+	if r.spec.Expect != nil {
+		out.Expect = *r.spec.Expect
 	}
 	if out.Expect.Loss != "" {
 		out.Promise = "the drill specifies this"

@@ -107,6 +107,10 @@ func violations(r *record.DrillRound) []string {
 				wrong.add("%s %s: %s", figure.Plural(int(n), "write"), c.class, c.text)
 			}
 		}
+		if l.Divided > 0 && (r.Expect.Loss == spec.LossNone || r.Expect.Loss == "") {
+			wrong.add("%s without an answer applied in part, or as many acknowledged updates of the same documents lost",
+				figure.Plural(int(l.Divided), "transaction"))
+		}
 		if l.WrongReads > 0 {
 			wrong.add("%s during the load returned another document than requested, or other content than was written",
 				figure.Plural(int(l.WrongReads), "read"))
@@ -255,6 +259,10 @@ func unknowns(e evidence) []string {
 		open.add("%s lost, but it is not known whether that is allowed. %s", r.Ledger.LostText(), sentence(r.Promise))
 	} else if lost > 0 && r.Expect.Loss == spec.LossWindow {
 		open = append(open, unsureWindow(r.Ledger, r.Expect.LossWindow)...)
+	}
+	if l := r.Ledger; l != nil && l.Divided > 0 && r.Expect.Loss != spec.LossNone && r.Expect.Loss != "" {
+		open.add("%s without an answer may have been applied in part: this cannot be told from a loss of acknowledged updates of the "+
+			"same documents, which is allowed", figure.Plural(int(l.Divided), "transaction"))
 	}
 	_, late := limits(r)
 	return append(open, late...)

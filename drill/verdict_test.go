@@ -107,6 +107,10 @@ func TestVerdict(t *testing.T) {
 		}, record.Violated, "2 of them were acknowledged after the fault had taken effect, the last one 9.00 s after it"},
 		"at least": {func(e *evidence) { lose(record.WriteLost)(e); e.round.Ledger.LostAtLeast = true }, record.Violated,
 			"at least 3 acknowledged writes lost"},
+		"divided": {func(e *evidence) { e.round.Expect.Loss, e.round.Ledger.Divided = spec.LossNone, 2 }, record.Violated,
+			"2 transactions without an answer applied in part"},
+		"divided, and losses are allowed": {func(e *evidence) { e.round.Expect.Loss, e.round.Ledger.Divided = spec.LossAny, 1 },
+			record.Unknown, "1 transaction without an answer may have been applied in part"},
 		"torn, and losses are allowed": {func(e *evidence) {
 			lose(record.WriteTorn)(e)
 			e.round.Expect.Loss = spec.LossAny

@@ -121,7 +121,7 @@ func TestViewsOnTheTimeline(t *testing.T) {
 	faults := []record.DrillFault{{Injected: int64(2 * time.Second)}, {Injected: int64(6 * time.Second)}}
 	p := &primaries{gone: []record.LabEvent{gone(time.Second), gone(3 * time.Second), gone(4 * time.Second),
 		gone(7 * time.Second)}}
-	breaks := newBreaker(&campaign{}, &target{}, nil)
+	breaks := newBreaker(&campaign{}, spec.Drill{}, &target{}, nil)
 	times := func() (list []time.Duration) {
 		for _, e := range p.moments(faults, breaks.tookPrimary(), runClock{began: zero}) {
 			list = append(list, e.Time.Sub(zero))

@@ -31,7 +31,7 @@ func testDrillEvents(t *testing.T, name, duration string, events ...string) (r r
 		notrun.Here(t, "planned events, because a server did not answer: %s", strings.Join(d.Reasons, "; "))
 		return r, false
 	}
-	if !holds(d) || len(d.Rounds[0].Faults) != len(events) {
+	if d.Verdict != record.Holds || len(d.Rounds[0].Faults) != len(events) {
 		t.Fatalf("the verdict is %s because of %q: %+v", d.Verdict, d.Reasons, d.Rounds[0].Faults)
 	}
 	for _, f := range d.Rounds[0].Faults {

@@ -35,9 +35,7 @@ func untilEffective(t *testing.T, shipped string, code int, shows func(record.Dr
 	if !shows(d) {
 		t.Fatalf("the verdict is %s because of %q, expected was %q; the ledger is %+v", d.Verdict, d.Reasons, r.Promise, r.Ledger)
 	}
-	if !slow(d) {
-		e.must(t, code)
-	}
+	e.must(t, code)
 	testAllAgree(t, r, "rs0-1", "rs0-2", "rs0-3")
 	for _, kind := range []string{record.MomentFault, record.MomentPrimaryOut, record.MomentElected, record.MomentHealed,
 		record.MomentRedundant} {
@@ -130,9 +128,7 @@ func testMongodBackup(t *testing.T) {
 	removeAfter(t, "drill-mongod-backup")
 	d, e := untilSeen(t, known, file, "--binary", binary, "--quiet")
 	r := d.Rounds[0]
-	if !slow(d) {
-		e.must(t, 0)
-	}
+	e.must(t, 0)
 	testFigure(t, r, "backup", "copied", 1)
 	name := "the backup of " + r.Faults[0].Target
 	at := slices.IndexFunc(r.Ledger.Reads, func(x record.LedgerRead) bool { return x.Source == name })

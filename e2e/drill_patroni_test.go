@@ -41,7 +41,7 @@ func TestDrillPatroni(t *testing.T) {
 			}
 			d, _ := untilSeen(t, shows, file, "--quiet")
 			r := d.Rounds[0]
-			if !holds(d) || has(r, record.MomentElected) != c.promoted || r.Failover == "" {
+			if d.Verdict != record.Holds || has(r, record.MomentElected) != c.promoted || r.Failover == "" {
 				t.Errorf("the verdict is %s because of %q; the failover %q; the timeline is %+v", d.Verdict, d.Reasons, r.Failover,
 					r.Moments)
 			}

@@ -69,7 +69,7 @@ func testShardStruck(t *testing.T, name, w string) {
 	d, _ := untilSeen(t, strikes, "lab:"+name, "--fault", "kill:shard2/primary", "--at", "3s", "--for", "4s", "--duration", "14s", "--rate", "150",
 		"--w", w, "--quiet", "--out", out)
 	r := d.Rounds[0]
-	if !holds(d) || len(r.Shards) != 2 || r.Ledger == nil || len(r.Ledger.Shards) != 2 ||
+	if d.Verdict != record.Holds || len(r.Shards) != 2 || r.Ledger == nil || len(r.Ledger.Shards) != 2 ||
 		r.Placement == "" {
 		t.Fatalf("the verdict is %s because of %q, placement %q, shards %+v, ledger %+v", d.Verdict, d.Reasons, r.Placement, r.Shards, r.Ledger)
 	}

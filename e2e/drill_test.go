@@ -51,7 +51,7 @@ func untilSeenBy(t *testing.T, run func(args []string) ended, seen func(record.D
 	for n := 1; ; n++ {
 		e := run(slices.Concat([]string{"drill"}, args, []string{"--format", "json"}))
 		d := drillOf(t, e)
-		if seen(d) && (d.Verdict != record.Unknown || slow(d) && n > 1) || n == attempts || hung(d) {
+		if seen(d) && d.Verdict != record.Unknown || n == attempts || hung(d) {
 			return d, e
 		}
 		t.Logf("attempt %d of %q does not show it: %s, %q, %+v", n, args, d.Verdict, d.Reasons, d.Rounds[0].Moments)
@@ -77,9 +77,6 @@ func slow(d record.Drill) bool {
 	}
 	return d.Verdict == record.Unknown && !slices.ContainsFunc(d.Reasons, other)
 }
-
-// holds reports whether the verdict of a drill is that, as far as the speed of the machine allows a verdict.
-func holds(d record.Drill) bool { return d.Verdict == record.Holds || slow(d) }
 
 // known accepts each drill whose verdict is known.
 func known(record.Drill) bool { return true }
@@ -218,7 +215,7 @@ func testDrillMajority(t *testing.T, name string) {
 		"--clients", "2", "--w", "majority", "--quiet", "--out", out)...)
 	r := d.Rounds[0]
 	testDrillClients(t, r)
-	if !holds(d) || d.Status != record.Complete || r.Level != "majority" || !r.Faults[0].Hit {
+	if d.Verdict != record.Holds || d.Status != record.Complete || r.Level != "majority" || !r.Faults[0].Hit {
 		t.Errorf("the verdict is %s because of %q", d.Verdict, d.Reasons)
 	}
 	if r.Ledger.Inserts[record.WriteLost] != 0 || r.Ledger.Acknowledged == 0 || r.SeedsFound != 2 {
@@ -346,7 +343,7 @@ func testDrillTwoOfFive(t *testing.T, name string) {
 	d, _ := untilSeen(t, known, append(gentle, "lab:"+name, "--fault", "kill:primary", "--fault", "kill:secondary", "--at", "3s", "--for", "4s",
 		"--duration", "12s", "--w", "majority", "--quiet")...)
 	r := d.Rounds[0]
-	if len(r.Faults) != 2 || r.Faults[0].Target == r.Faults[1].Target || !holds(d) ||
+	if len(r.Faults) != 2 || r.Faults[0].Target == r.Faults[1].Target || d.Verdict != record.Holds ||
 		r.Expect.Loss != spec.LossNone || r.Ledger.LostWrites() != 0 {
 		t.Errorf("with two of five members off the verdict is %s because of %q; expected was %q; broken was %+v; the ledger is %+v", d.Verdict, d.Reasons, r.Promise, r.Faults, r.Ledger)
 	}
@@ -360,7 +357,7 @@ func testDrillCutOff(t *testing.T, name string) {
 	d, _ := untilSeen(t, promotes, append(gentle, "lab:"+name, "--fault", "cut:primary", "--at", "3s", "--for", "32s", "--duration", "37s",
 		"--durability", "balanced", "--quiet")...)
 	r := d.Rounds[0]
-	if !holds(d) || r.Manner() != "black-hole" || !has(r, record.MomentPrimaryOut) ||
+	if d.Verdict != record.Holds || r.Manner() != "black-hole" || !has(r, record.MomentPrimaryOut) ||
 		!has(r, record.MomentElected) {
 		t.Errorf("the verdict is %s because of %q, the manner %q, the timeline %+v", d.Verdict, d.Reasons, r.Manner(), r.Moments)
 	}
@@ -491,7 +488,7 @@ func TestDrillPowerLoss(t *testing.T) {
 		said += e.stderr
 		return e
 	}, known, file, "--engine", "documentdb")
-	if !holds(d) {
+	if d.Verdict != record.Holds {
 		t.Errorf("the verdict is %s because of %q", d.Verdict, d.Reasons)
 	}
 	if !strings.Contains(said, "removing the lab "+name+", which the drill in ") {

@@ -224,7 +224,7 @@ func testDrillOwn(t *testing.T, lab, text string, args ...string) {
 	d, _ := untilSeen(t, outageEnded, slices.Concat(gentle, []string{"lab:" + lab, "--fault", "kill:primary", "--at", "3s", "--for", "3s",
 		"--duration", "12s", "--w", "majority", "--workload", file, "--quiet", "--out", out}, args)...)
 	r := d.Rounds[0]
-	if !holds(d) || r.Ledger == nil || r.Ledger.Acknowledged == 0 || r.Ledger.LostWrites() != 0 {
+	if d.Verdict != record.Holds || r.Ledger == nil || r.Ledger.Acknowledged == 0 || r.Ledger.LostWrites() != 0 {
 		t.Fatalf("the verdict is %s because of %q, the ledger is %+v", d.Verdict, d.Reasons, r.Ledger)
 	}
 	for _, writes := range []map[string]int64{r.Ledger.Inserts, r.Ledger.Updates} {

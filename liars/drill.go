@@ -36,6 +36,8 @@ func drillFamily() family {
 			"A lie that the server takes back before the final read, to a session that does not read in between.",
 			"Lies of secondaries, routers and shards: the trials have a set of one member.",
 			"Damage to the writes of applications: only the writes of the drill itself are in its ledger.",
+			"A transaction without an answer that was applied in part, if updates of the same documents without an answer can " +
+				"explain the part, or if the loss of acknowledged updates is allowed.",
 		},
 	}
 	server := func() *mongod { return m }
@@ -55,6 +57,7 @@ func drillFamily() family {
 // deceit is one lie or one honest trouble of a server.
 type deceit struct {
 	name, what string
+	doubt      bool   // a verdict of unknown finds the lie, too
 	notFound   string // why a lie is not claimed to be found
 	full       int    // trials of an honest trouble
 	needsReal  string // what the stand-in lacks
@@ -172,6 +175,8 @@ func (l deceit) drill(ctx context.Context, d *drillTrial, t *trial) (answer, err
 		return accused, nil
 	case got.Verdict == record.Holds:
 		return cleared, nil
+	case l.doubt:
+		return accused, nil
 	}
 	return undecided, nil
 }

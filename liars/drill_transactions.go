@@ -10,18 +10,24 @@ import (
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-// transactionFile is a workload file: transactions of two inserts, and counted updates.
+// transactionFile is a workload file: transactions of two inserts and of two updates, and counted updates.
 const transactionFile = `name: pairs
-about: Transactions insert one document into each of two collections.
+about: Transactions insert one document into each of two collections, or update one of each.
 collections:
   - {name: left, count: 20, document: {_id: {$sequence: {prefix: l-}}, n: {$int: 100}}}
   - {name: right, count: 20, document: {_id: {$sequence: {prefix: r-}}, n: {$int: 100}}}
 operations:
   - name: pair
-    weight: 60
+    weight: 40
     transaction:
       - {name: one, insert: left}
       - {name: two, insert: right}
+    write_concern: {w: majority}
+  - name: move
+    weight: 20
+    transaction:
+      - {name: give, update: left, filter: {_id: {$uniform: left}}, with: {$inc: {n: -1}}}
+      - {name: take, update: right, filter: {_id: {$uniform: right}}, with: {$inc: {n: 1}}}
     write_concern: {w: majority}
   - {name: touch, weight: 40, update: left, filter: {_id: {$zipf: left}}, with: {$set: {n: 1}}}
 `
@@ -55,13 +61,27 @@ func transactionOf(c command) string {
 
 // tears drops one of the two inserts of a transaction. With cut, its commit gets no answer.
 func tears(cut bool) func(*drillTrial) func(*exchange) error {
+	return tearsOf("insert", cut, (*exchange).elsewhere)
+}
+
+// tearsUpdate drops one of the two updates of a transaction, which is answered as if it had been applied.
+func tearsUpdate(cut bool) func(*drillTrial) func(*exchange) error {
+	return tearsOf("update", cut, func(x *exchange) error {
+		if err := x.elsewhere(); err != nil {
+			return err
+		}
+		return x.answerWith(bson.D{{Key: "n", Value: int32(1)}, {Key: "nModified", Value: int32(1)}, {Key: "ok", Value: 1.0}})
+	})
+}
+
+func tearsOf(name string, cut bool, drop func(*exchange) error) func(*drillTrial) func(*exchange) error {
 	return func(d *drillTrial) func(*exchange) error {
 		torn, victim := "", []string{"left", "right"}[d.rand.IntN(2)]
 		return func(x *exchange) error {
 			of := transactionOf(x.command)
-			if of != "" && torn == "" && x.command.name == "insert" && x.command.collection() == victim && d.due() {
+			if of != "" && torn == "" && x.command.name == name && x.command.collection() == victim && d.due() {
 				torn = of
-				return x.elsewhere()
+				return drop(x)
 			}
 			if err := d.honestly(x); err != nil || of == "" || of != torn || x.command.name != "commitTransaction" {
 				return err
@@ -78,7 +98,7 @@ func tears(cut bool) func(*drillTrial) func(*exchange) error {
 	}
 }
 
-// elsewhere sends an insert to a collection that nobody reads. So the statement takes part in its transaction.
+// elsewhere sends a write to a collection that nobody reads. So the statement takes part in its transaction.
 func (x *exchange) elsewhere() error {
 	var fields bson.D
 	if err := bson.Unmarshal(x.command.doc, &fields); err != nil {

@@ -53,6 +53,8 @@ type DrillRound struct {
 	Number int `json:"number"`
 	// Record is the directory of the run's record, below that of the drill.
 	Record string `json:"record"`
+	// Delay is the random delay of its faults, in nanoseconds: they and the end of the load are later than specified.
+	Delay int64 `json:"delay_ns,omitempty"`
 	// Status is its status, Problem what went wrong.
 	Status  Status       `json:"status" jsonschema:"enum=running,enum=complete,enum=interrupted,enum=failed,enum=killed"`
 	Problem string       `json:"problem,omitempty"`
@@ -300,6 +302,9 @@ type LedgerResult struct {
 	LostAtLeast bool  `json:"lost_at_least,omitempty"`
 	// Torn is the number of transactions of which a part is present and a part is not.
 	Torn int64 `json:"torn_transactions,omitempty"`
+	// Divided is the number of transactions of unknown result with an update that is present and another write that is
+	// absent, unless an acknowledged update of the same documents was lost.
+	Divided int64 `json:"divided_transactions,omitempty"`
 	// LossWindow is the time from the acknowledgement of the oldest lost write to the moment when the fault took
 	// effect, in nanoseconds: the measured recovery point. -1 without loss, 0 if all were acknowledged after that.
 	// The moment is known within limits, so the true time is between LossLeast and LossMost.

@@ -115,6 +115,9 @@ func drillDocument(d *record.Drill) *Document {
 	for _, f := range d.Specification.Faults {
 		doc.Facts = append(doc.Facts, Fact{"fault", plannedFault(f)})
 	}
+	if text := Delays(d.Specification); text != "" {
+		doc.Facts = append(doc.Facts, Fact{"moments", text})
+	}
 	if d.Specification.External {
 		doc.Facts = append(doc.Facts, Fact{"fault", "injected from outside and marked by hand"})
 	}
@@ -564,27 +567,6 @@ func ofRound(d *record.Drill, r *record.DrillRound) string {
 		return ""
 	}
 	return "round " + strconv.Itoa(r.Number) + ": "
-}
-
-func drillDistribution(d *record.Drill) Section {
-	s := Section{Title: "rounds", Table: &Table{Header: []string{"round", "verdict", "failure mode", "outage",
-		"rate restored after", "acknowledged", "lost", "lost writes acknowledged"}, Left: 3}}
-	if len(d.Rounds) < 2 {
-		return Section{}
-	}
-	for i := range d.Rounds {
-		r := &d.Rounds[i]
-		outage, recovery, lost, window, acked := "–", "–", "–", "–", "–"
-		if e := r.Headline(); e != nil {
-			outage, recovery = orNever(e.Outage), orUnseen(e.Recovery)
-		}
-		if l := r.Ledger; l != nil {
-			lost, acked = figure.Count(l.LostWrites()), figure.Count(l.Acknowledged)
-			window = cmp.Or(windowText(l.LossWindow, l.LossAfter), window)
-		}
-		s.Table.row(strconv.Itoa(r.Number), string(r.Verdict), roundManner(r), outage, recovery, acked, lost, window)
-	}
-	return s
 }
 
 func drillTarget(d *record.Drill) string {

@@ -42,6 +42,7 @@ func (s *Drill) Complete() error {
 func (s *Drill) Defaults() {
 	def(&s.Name, "drill")
 	def(&s.Repeat, 1)
+	s.jitterDefault()
 	def(&s.Recovery, Duration(2*time.Minute)) // time for a member that copies all data again
 	if s.Lab != nil {
 		l := *s.Lab // the caller may use it again
@@ -186,7 +187,7 @@ func (s *Drill) Validate() error {
 		s.checkTarget(), s.checkRun(), s.checkFaults(),
 		between("repeat", float64(s.Repeat), 1, maxRounds),
 		notNegative("recovery", s.Recovery),
-		s.checkReads(),
+		s.checkReads(), s.checkJitter(),
 	}
 	if s.Lab != nil {
 		errs = append(errs, indented("lab", s.Lab.Validate()), s.Lab.loadable())

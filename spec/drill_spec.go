@@ -23,6 +23,9 @@ type Drill struct {
 	Recovery Duration `json:"recovery,omitempty" yaml:"recovery,omitempty"`
 	// Repeat is how often the whole is done.
 	Repeat Count `json:"repeat,omitempty" yaml:"repeat,omitempty"`
+	// Jitter is the longest random delay of the faults of a round, 10 s if it is absent and there are several rounds. The
+	// delays depend on the seed of the workload only.
+	Jitter *Duration `json:"jitter,omitempty" yaml:"jitter,omitempty"`
 	// Fresh brings the lab up anew for each repetition.
 	Fresh bool `json:"fresh,omitempty" yaml:"fresh,omitempty"`
 	// Out is the directory of the record.

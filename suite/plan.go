@@ -338,7 +338,7 @@ func drillSeconds(asked spec.Drill) float64 {
 	if asked.Fresh {
 		ups = rounds
 	}
-	return rounds*(last.Seconds()+assumedAudit) + ups*assumedBringUp
+	return asked.Delay().Seconds() + rounds*(last.Seconds()+assumedAudit) + ups*assumedBringUp
 }
 
 // probe checks a probe and the volume that it looks at.

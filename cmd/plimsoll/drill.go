@@ -27,6 +27,7 @@ type drillOptions struct {
 	faults   []string
 	at, last string
 	repeat   int
+	jitter   string
 	recovery string
 	external bool
 	fresh    bool
@@ -117,6 +118,7 @@ func newDrillCommand(env *environment) *cobra.Command {
 	fs.StringVar(&o.at, "at", "", "`time` of the faults, after the start of the measured time, or workers=N (default: a quarter of --duration, at most 20s)")
 	fs.StringVar(&o.last, "for", "", "`time` until the faults are reverted (default: until the end of the measured time)")
 	fs.IntVar(&o.repeat, "repeat", 0, "number of rounds (default 1)")
+	fs.StringVar(&o.jitter, "jitter", "", "longest random `time` by which the faults of a round are later (default 10s with --repeat; 0s for none)")
 	fs.StringVar(&o.recovery, "recovery", "", "longest `time` until all members are in sync after the faults (default 2m)")
 	fs.StringVar(&o.platform, "platform", "", "`file` that names the members of TARGET, and the commands that break them; or k8s:NAMESPACE/NAME")
 	fs.BoolVar(&o.plan, "dry-run", false, "print what the faults would do, to which member, with all commands, and exit")
@@ -384,6 +386,7 @@ func (o *drillOptions) applyDrill(cmd *cobra.Command, asked *spec.Drill) error {
 	if err := cmp.Or(err,
 		parseFlag(&times.For, "for", o.last, spec.ParseDuration),
 		parseFlag(&asked.Recovery, "recovery", o.recovery, spec.ParseDuration),
+		o.applyJitter(asked),
 	); err != nil {
 		return err
 	}
@@ -413,6 +416,15 @@ func (o *drillOptions) applyDrill(cmd *cobra.Command, asked *spec.Drill) error {
 	asked.External = asked.External || o.external
 	asked.Fresh = asked.Fresh || o.fresh
 	return o.applyExpect(cmd, asked)
+}
+
+func (o *drillOptions) applyJitter(asked *spec.Drill) error {
+	var jitter spec.Duration
+	err := parseFlag(&jitter, "jitter", o.jitter, spec.ParseDuration)
+	if err == nil && o.jitter != "" {
+		asked.Jitter = &jitter
+	}
+	return err
 }
 
 func (o *drillOptions) applyExpect(cmd *cobra.Command, asked *spec.Drill) (err error) {

@@ -21,6 +21,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/platform/kubernetes"
 	"github.com/plimsoll-bench/plimsoll/platform/maintenance"
 	"github.com/plimsoll-bench/plimsoll/platform/vsphere"
+	"github.com/plimsoll-bench/plimsoll/report"
 	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/study/conduct"
 )
@@ -238,6 +239,9 @@ func byMongoDB(p *platform.Deployment, f spec.Fault) bool {
 
 // printPlan prints what the faults of a drill would do. It does nothing but query the roles of the members.
 func printPlan(ctx context.Context, w io.Writer, p *platform.Deployment, asked spec.Drill) error {
+	if text := report.Delays(asked); text != "" {
+		fmt.Fprintln(w, text)
+	}
 	for _, f := range asked.Faults {
 		at, _ := asked.Moment(f)
 		end := "until the end of the load"

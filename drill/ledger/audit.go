@@ -78,7 +78,7 @@ func (l *Ledger) Audit(ctx context.Context, opts AuditOptions) (*record.LedgerRe
 	for range readAtMost {
 		a.before = a.final
 		a.readMembers(ctx)
-		if !a.behindMembers() && !a.unsureOfTorn() {
+		if !a.behindMembers() && !a.unsureOfTorn() && !a.unsureOfDivided() {
 			break
 		}
 	}
@@ -163,8 +163,8 @@ func (a *audit) note() {
 	say(a.final.foreign, "%d documents of other runs were ignored")
 	if a.l.groups.totals()[acknowledged] > 0 {
 		r.Notes = append(r.Notes, "updates are counted by groups of documents. Each reported loss and double is real, but a loss "+
-			"and a double in one group can hide each other. The updates have no names, and it is not known which of a transaction "+
-			"are present")
+			"and a double in one group can hide each other. The updates have no names, so it is not always known which of a "+
+			"transaction are present")
 	}
 	r.Notes = append(r.Notes, a.l.notes...)
 	r.Bytes = a.l.Bytes()

@@ -52,9 +52,10 @@
 // sum must be between the acknowledged and the attempted updates. A reported loss or double is real, but a loss and a
 // double in one group can hide each other, the lost update is not known, and an extra update counts as a phantom if one
 // of the group was refused. A loss can also be hidden by an indeterminate update that was applied; the result says how
-// many can. Updates of a transaction are never torn. Upserts, replacements, and updates that find their document by
-// anything but its _id cannot be checked; the result counts them by kind. Contents of inserted documents are not
-// compared where updates changed them or may have; the result counts those, too.
+// many can. The sums can prove that a transaction whose commit got no answer was applied in part (divided.go). Upserts,
+// replacements, and updates that find their document by anything but its _id cannot be checked; the result counts them
+// by kind. Contents of inserted documents are not compared where updates changed them or may have; the result counts
+// those, too.
 //
 // # Memory
 //

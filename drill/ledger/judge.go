@@ -38,6 +38,7 @@ func (a *audit) judge() {
 	r.NotApplied += n[notApplied]
 	r.Indeterminate += n[indeterminate]
 	a.judgeGroups()
+	a.judgeDivided()
 	for k := range kinds {
 		a.add(k, record.WriteUnexpected, a.final.unexpected[k])
 	}

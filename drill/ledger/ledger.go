@@ -115,6 +115,7 @@ type writer struct {
 	wrong   int64                 // reads whose content was wrong
 	skipped [uncheckedKinds]int64 // writes of a wrapped workload that cannot be checked
 	told    int                   // absences that were handed over
+	open    []undecided           // transactions of unknown result with updates of a wrapped workload
 
 	latest atomic.Int64 // 1 + the last acknowledged update, 0 for none; other streams read it
 	part   *Part        // from which it is, nil for this process

@@ -82,7 +82,8 @@ func (a *audit) judgeMemberGroups(group int) {
 }
 
 // judgeContents compares the contents of members with the final read, to find documents whose bytes differ although
-// their writes are the same. It returns for each member whether its contents differ. Late members are left out.
+// their writes are the same. Documents without a write of this run are not judged, because other programs may write them
+// between the two reads. It returns for each member whether its contents differ. Late members are left out.
 func (a *audit) judgeContents() []bool {
 	differ := make([]bool, len(a.members))
 	known := a.result.Inserts[record.WriteDiverged]+a.result.Updates[record.WriteDiverged] > 0
@@ -97,6 +98,11 @@ func (a *audit) judgeContents() []bool {
 			}
 		}
 		differ[i] = n > 0
+		if m.others != a.final.others {
+			a.result.Notes = append(a.result.Notes, fmt.Sprintf("%s and the primary returned different documents without "+
+				"writes of this run (%d and %d documents). They are not compared, because other programs may have written them "+
+				"between the two reads", m.name, m.others.documents, a.final.others.documents))
+		}
 		if n > 0 && !known {
 			a.add(inserts, record.WriteDiverged, n)
 			a.example(record.WriteDiverged, "at least %d documents differ in content between %s and the primary", n, m.name)

@@ -53,13 +53,20 @@ type pass struct {
 	r          reading
 	byNumber   []*books
 	byMap      map[int]*books
-	found      []int64 // updates by group
-	digest     [digests]uint64
+	found      []int64         // updates by group
+	digest     [digests]uint64 // of the documents with a write of this run
+	others     others
 
 	documents, foreign int64
 	unexpected         [kinds]int64
 	damaged            int64
 	unread             int64 // inserts whose content was not compared
+}
+
+// others are the documents without a write of this run, which other programs may change while they are read.
+type others struct {
+	documents int64
+	digest    uint64
 }
 
 // books are a writer and what this pass found of it.
@@ -132,12 +139,10 @@ func (p *pass) document(doc []byte) error {
 		p.damage("a document of %d bytes is not BSON", len(doc))
 		return nil
 	}
-	// The digest covers the whole document; the checksums of everything but _id exist already.
-	at := crc32.Update(0, castagnoli, r.id)
-	p.digest[at%digests] += mix(mix(uint64(at)<<32|uint64(r.body)) ^ uint64(r.marks))
 	if p.a.own != nil {
 		if id := rawbson.Value(r.id0()); len(id) == 12 && bsoncore.Type(r.id[0]) == bsoncore.TypeObjectID {
 			if run, w, k, n := parseID(id); run == p.a.l.opts.Run {
+				p.sum(true)
 				p.ownDocument(w, k, n)
 				return nil
 			}
@@ -146,8 +151,22 @@ func (p *pass) document(doc []byte) error {
 			}
 		}
 	}
+	p.sum(r.tagged && (!r.trusted || r.tag.run == p.a.l.opts.Run) || r.counted)
 	p.taggedDocument()
 	return nil
+}
+
+// sum adds the document to the digest of those of this run, or of others. The digest covers the whole document; the
+// checksums of everything but _id exist already.
+func (p *pass) sum(ours bool) {
+	at := crc32.Update(0, castagnoli, p.r.id)
+	one := mix(mix(uint64(at)<<32|uint64(p.r.body)) ^ uint64(p.r.marks))
+	if ours {
+		p.digest[at%digests] += one
+		return
+	}
+	p.others.documents++
+	p.others.digest += one
 }
 
 // id0 returns the element _id, also if there is none.

@@ -6,8 +6,7 @@ import (
 )
 
 // A transaction is applied as a whole or not at all. So its inserts are all present at the end, or all absent: whether
-// it was acknowledged or not, and also if it was rolled back. Its updates are not known one by one, so they are left
-// out.
+// it was acknowledged or not, and also if it was rolled back. Its updates are not known one by one: see divided.go.
 //
 // The final read is not a read of one moment. A transaction that commits while it runs can be present in a part of it.
 // So a transaction is torn only if two final reads, one after the other, returned a part of it.

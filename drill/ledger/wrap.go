@@ -80,8 +80,9 @@ type tagger struct {
 	groups  *groups
 	count   []byte
 
-	confirmed  bool  // the last operation had an acknowledged write that is checked
-	after      int64 // sequence after the last insert of the open transaction; -1 before the first
+	within     undecided // the transaction that is being settled
+	confirmed  bool      // the last operation had an acknowledged write that is checked
+	after      int64     // sequence after the last insert of the open transaction; -1 before the first
 	pieces     []piece
 	requests   []workload.Request
 	buf        []byte
@@ -286,7 +287,9 @@ func (s *tagger) Settle(_ *workload.Op, st *load.Settlement) {
 		is := stateOf(st, p.request, len(s.pieces))
 		s.resolve(p, is, st.Sent, st.Ended)
 		s.confirmed = s.confirmed || confirmed(is, st)
+		s.undecided(p, is)
 	}
+	s.close()
 	s.pieces = s.pieces[:0]
 }
 

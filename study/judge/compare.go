@@ -255,7 +255,7 @@ func (c *comparing) compare(points [][]*Side) {
 			for _, m := range c.metrics {
 				one := newCell(m, observed(base, m.Name), observed(value, m.Name), silent, c.rules)
 				one.Configuration, one.Baseline = s.Name, p[0].Name
-				one.withoutAnswer(unansweredTrials(base, m.Name), unansweredTrials(value, m.Name))
+				withoutAnswer(one, base, value, func(t placed) []string { return t.NoAnswer })
 				if one.N+one.NBase > 0 {
 					all = append(all, one)
 				}

@@ -95,7 +95,8 @@ func TestMetricsWithoutAnswer(t *testing.T) {
 	base := []observation{{1, 1, -1}, {1.001, 2, -1}, {1.002, 3, -1}, {1.001, 4, -1}}
 	same := []observation{{1, 1, 1}, {1.001, 2, 1}, {1.002, 3, 1}, {1.001, 4, 1}}
 	one := newCell(parseMetric("p99"), base, same, "", rules)
-	one.withoutAnswer(0, 1)
+	noAnswer := func(of []string) []string { return of }
+	withoutAnswer(one, [][]string{nil, nil}, [][]string{{"p99"}, {"p50"}}, noAnswer)
 	decide([]*cell{one}, rules)
 	if one.Verdict != record.Inconclusive || !strings.Contains(one.Note, "no answer in 0 trials of the baseline and in 1 trial") {
 		t.Errorf("%s: %s", one.Verdict, one.Note)

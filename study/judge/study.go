@@ -188,7 +188,7 @@ func (j *judgement) comparisons() []*cell {
 			}
 			one := newCell(m, base, value, silent, j.rules)
 			one.Configuration, one.Baseline = c.ID, j.baseline
-			one.withoutAnswer(unanswered(j.counted[j.baseline], m.Name), unanswered(j.counted[c.ID], m.Name))
+			withoutAnswer(one, j.counted[j.baseline], j.counted[c.ID], func(t *record.Trial) []string { return t.NoAnswer })
 			if missing := len(j.counted[c.ID]) - len(value); missing > 0 && len(value) > 0 {
 				one.notes = append(one.notes, plural(missing, "trial")+" without a value")
 			}

@@ -207,6 +207,11 @@ func shorterDrill(s *spec.Drill, d time.Duration) (left []spec.Left) {
 		}
 		part("for of "+f.Strike.String(), &f.For, 3*time.Second)
 	}
+	if s.Jitter != nil {
+		jitter := *s.Jitter // its specification may be used again
+		s.Jitter = &jitter
+		part("jitter", &jitter, time.Second)
+	}
 	if s.Lab != nil {
 		least := 3 * time.Second
 		if severalServers(s.Lab) {

@@ -45,7 +45,10 @@ const (
 	UndecidedGone        // the same, and it is not applied
 	Torn                 // acknowledged, and one of its inserts is not applied
 	TornUndecided        // the time limit of the server passed, and one of its inserts is not applied
-	Endings              // how many there are
+	Endings              // how many there are, but for the next
+	// HalfUpdated is an ending like Undecided of which one update is not applied. A bank has it only where its chance
+	// is set.
+	HalfUpdated = Endings
 )
 
 // Bank is a world with transactions, which knows what became of each.
@@ -55,8 +58,8 @@ type Bank struct {
 	Updates struct{ Acknowledged, Lost, Indeterminate int64 }
 	// Chances are those of each ending but Committed.
 	Chances map[Ending]float64
-	// Tears is how many transactions were torn.
-	Tears int
+	// Tears is how many transactions were torn in their inserts, and Halves how many in their updates.
+	Tears, Halves int
 }
 
 type bankSession struct {
@@ -104,7 +107,7 @@ func (s *bankSession) Do(limit time.Time, req *workload.Request, res *store.Resu
 
 func (b *Bank) choose() Ending {
 	x := b.rng.Float64()
-	for e := Forgotten; e < Endings; e++ {
+	for e := Forgotten; e <= HalfUpdated; e++ {
 		if x -= b.Chances[e]; x < 0 {
 			return e
 		}
@@ -131,14 +134,19 @@ func (s *bankSession) commit(res *store.Result) {
 		if s.aborted {
 			return
 		}
-	case Undecided, UndecidedGone, TornUndecided:
+	case Undecided, UndecidedGone, TornUndecided, HalfUpdated:
 		res.Fail(store.Indeterminate, store.Timeout, "time limit")
 		res.Code, is = 50, Indeterminate
 	}
 	applied := how != Forgotten && how != UndecidedGone
 	var inserted []*Fate
+	left := -1 // the request that is left out
+	if how == HalfUpdated && len(s.pending) > 1 {
+		left = b.rng.IntN(len(s.pending))
+		b.Halves++
+	}
 	for i := range s.pending {
-		inserted = append(inserted, b.carry(&s.pending[i], is, applied)...)
+		inserted = append(inserted, b.carry(&s.pending[i], is, applied && i != left)...)
 	}
 	if (how == Torn || how == TornUndecided) && len(inserted) > 1 {
 		b.Tears++
