@@ -36,6 +36,7 @@ var permits = map[string]permit.Permit{
 	"lab repair":      permit.All,
 	"lab down":        permit.All,
 	"platform heal":   permit.All,
+	"platform watch":  permit.All,
 	"faultfs":         permit.All,
 	"workload record": permit.Dial | permit.Read,
 	clientCommand:     permit.All,

@@ -152,7 +152,8 @@ func openPlatform(ctx context.Context, env *environment, asked spec.Drill, pods 
 	if err != nil {
 		return nil, err
 	}
-	o := command.Options{URI: asked.Run.Target, Journals: dir, Watch: startWatchdog}
+	o := command.Options{URI: asked.Run.Target, Journals: dir,
+		Watch: func(journal string) error { return startWatchdog(ctx, journal) }}
 	if pods != nil {
 		o.File.Members, o.API = pods.Members(), pods
 	} else if asked.Platform != "" {

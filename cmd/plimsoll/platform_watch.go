@@ -1,11 +1,13 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"syscall"
+
+	"github.com/plimsoll-bench/plimsoll/internal/childproc"
 )
 
 // watchLog is the file in a journal with what its watchdog said.
@@ -13,7 +15,7 @@ const watchLog = "watch.log"
 
 // startWatchdog starts the watchdog of a journal in a session of its own, so that it outlives this process and its
 // terminal.
-func startWatchdog(journal string) error {
+func startWatchdog(ctx context.Context, journal string) error {
 	self, err := os.Executable()
 	if err != nil {
 		return fmt.Errorf("cannot start the watchdog that reverts faults of a killed drill: the path of plimsoll is unknown: %w", err)
@@ -23,7 +25,7 @@ func startWatchdog(journal string) error {
 		return err
 	}
 	defer log.Close()
-	cmd := exec.Command(self, "platform", "watch", journal)
+	cmd := childproc.Command(ctx, self, "platform", "watch", journal)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = "/", log, log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := cmd.Start(); err != nil {
