@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -91,7 +92,7 @@ func runDocumented(t *testing.T, line string) {
 		planDocumented(t, line) // make smoke runs them
 		return
 	}
-	home := t.TempDir()
+	home := homeOf(t)
 	var stdout, stderr bytes.Buffer
 	code := mainRun(context.Background(), &environment{
 		args: words[1:], stdin: strings.NewReader(""), stdout: &stdout, stderr: &stderr,
@@ -104,6 +105,19 @@ func runDocumented(t *testing.T, line string) {
 	default:
 		t.Errorf("%s\nexit %d\nstdout:\n%s\nstderr:\n%s", line, code, &stdout, &stderr)
 	}
+}
+
+// homes are the homes of tests, each for all its commands: a study is resumed with the home that it was run with.
+var homes sync.Map
+
+func homeOf(t *testing.T) string {
+	t.Helper()
+	home, known := homes.Load(t)
+	if !known {
+		home = t.TempDir()
+		homes.Store(t, home)
+	}
+	return home.(string)
 }
 
 var relativeLink = regexp.MustCompile(`\]\(([^)#:]+)\)`)

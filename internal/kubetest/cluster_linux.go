@@ -30,6 +30,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/internal/filelock"
 	"github.com/plimsoll-bench/plimsoll/internal/gobuild"
 	"github.com/plimsoll-bench/plimsoll/internal/notrun"
+	"github.com/plimsoll-bench/plimsoll/internal/permit"
 	"github.com/plimsoll-bench/plimsoll/lab/host"
 	"github.com/plimsoll-bench/plimsoll/lab/process"
 )
@@ -270,7 +271,7 @@ func (c *Cluster) component(name string, args ...string) error {
 		return err
 	}
 	defer log.Close() // the child has its own
-	p, err := process.Start(context.Background(), process.Spec{
+	p, err := process.Start(permit.With(context.Background(), permit.All), process.Spec{
 		Role: name, Path: c.programs.cube, Args: append([]string{name}, args...), Log: log,
 		Place: c.groups.place("control", c.network),
 	})
@@ -309,7 +310,7 @@ func (c *Cluster) startNode(i int, pki string) error {
 		return err
 	}
 	defer log.Close() // the child has its own
-	n.first, err = process.Start(context.Background(), process.Spec{
+	n.first, err = process.Start(permit.With(context.Background(), permit.All), process.Spec{
 		Role: "node " + name, Path: "/bin/bash", Log: log,
 		Args: []string{"-c", script, "node.sh", name, filepath.Join(c.dir, name), pki, c.programs.debs, pauseImage,
 			c.programs.cube, nodeAddress(i), pods[i], "/" + c.groups.name + "/" + name,
