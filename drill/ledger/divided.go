@@ -21,12 +21,16 @@ const mostUndecided = 1 << 12
 // undecided notes a write of the operation that is being settled, if its transaction has no known result. The caller
 // holds the writer's lock.
 func (s *tagger) undecided(p *piece, is state) {
-	req := &s.requests[p.request]
-	if req.Starts {
+	start := p.request
+	for start > 0 && !s.requests[start].Starts {
+		start--
+	}
+	if start != s.started {
 		s.close()
+		s.started = start
 	}
 	switch {
-	case !req.Within || is != indeterminate:
+	case !s.requests[p.request].Within || is != indeterminate:
 	case p.sequence >= 0:
 		s.within.inserts = append(s.within.inserts, p.sequence)
 	default:

@@ -80,9 +80,10 @@ type tagger struct {
 	groups  *groups
 	count   []byte
 
-	within     undecided // the transaction that is being settled
-	confirmed  bool      // the last operation had an acknowledged write that is checked
-	after      int64     // sequence after the last insert of the open transaction; -1 before the first
+	within     undecided // the transaction that is being settled, which began with request started
+	started    int
+	confirmed  bool  // the last operation had an acknowledged write that is checked
+	after      int64 // sequence after the last insert of the open transaction; -1 before the first
 	pieces     []piece
 	requests   []workload.Request
 	buf        []byte
