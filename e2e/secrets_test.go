@@ -59,8 +59,8 @@ func findSecrets(t *testing.T, dir string, secrets map[string][]byte, skip func(
 	return files
 }
 
-// TestKilledCommandsLeaveNoSecrets kills coordinators of a run, a study and a drill, with their agents, in the middle of
-// the load. What they leave has no password, no token and no key. The keys are in the directory of the user only,
+// TestKilledCommandsLeaveNoSecrets kills coordinators of a run, a study and a drill, with their agents, in the middle
+// of the load. What they leave has no password, no token and no key. The keys are in the directory of the user only,
 // which has no password either.
 func TestKilledCommandsLeaveNoSecrets(t *testing.T) {
 	inTurn(t, 60)

@@ -10,10 +10,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/plimsoll-bench/plimsoll/disk/device"
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/internal/pathname"
 	"github.com/plimsoll-bench/plimsoll/load"
-	"github.com/plimsoll-bench/plimsoll/disk/device"
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/server"

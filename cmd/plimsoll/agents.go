@@ -23,6 +23,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/fleet/nats"
 	"github.com/plimsoll-bench/plimsoll/fleet/ssh"
 	"github.com/plimsoll-bench/plimsoll/internal/procid"
+	"github.com/plimsoll-bench/plimsoll/internal/replace"
 	"github.com/plimsoll-bench/plimsoll/internal/safeopen"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/spec"
@@ -201,7 +202,7 @@ func (p *agentPlaces) directory() (string, error) {
 	if err := errors.Join(os.MkdirAll(dir, 0o700), os.MkdirAll(in, 0o700)); err != nil {
 		return "", err
 	}
-	return dir, os.WriteFile(filepath.Join(in, idFile), []byte(id+"\n"), 0o600)
+	return dir, replace.File(filepath.Join(in, idFile), []byte(id+"\n"), 0o600, false)
 }
 
 // removeCoordinators removes the directories of commands that were killed, and of runs that nobody resumed in time.

@@ -8,6 +8,7 @@ import (
 	"syscall"
 
 	"github.com/plimsoll-bench/plimsoll/internal/childproc"
+	"github.com/plimsoll-bench/plimsoll/internal/replace"
 )
 
 // watchLog is the file in a journal with what its watchdog said.
@@ -20,7 +21,7 @@ func startWatchdog(ctx context.Context, journal string) error {
 	if err != nil {
 		return fmt.Errorf("cannot start the watchdog that reverts faults of a killed drill: the path of plimsoll is unknown: %w", err)
 	}
-	log, err := os.OpenFile(filepath.Join(journal, watchLog), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	log, err := replace.Append(ctx, filepath.Join(journal, watchLog), 0o600)
 	if err != nil {
 		return err
 	}

@@ -31,7 +31,8 @@ func (s Server) connect(name string, more ...client.Option) (*client.Conn, error
 		client.Timeout(manyAtMost), client.PingInterval(15 * time.Second), client.MaxPingsOutstanding(2),
 	}, more...)
 	if s.Creds != "" {
-		if _, err := safeopen.ReadSecret(s.Creds); err != nil { // the library reads it without a limit, again at each connection
+		// The library reads it without a limit, again at each connection.
+		if _, err := safeopen.ReadSecret(s.Creds); err != nil {
 			return nil, err
 		}
 		opts = append(opts, client.UserCredentials(s.Creds))

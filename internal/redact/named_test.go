@@ -13,7 +13,7 @@ func TestNamed(t *testing.T) {
 		`password authentication failed`:      `password authentication failed`,
 		`passfile=/data/pgpass port=5432`:     `passfile=/data/pgpass port=5432`,
 		`at 12:30:01 http://host:80/x@y`:      `at 12:30:01 http://host:80/x@y`,
-		`PWD=/srv/db OLDPWD=/srv ./kill.sh`:  `PWD=/srv/db OLDPWD=/srv ./kill.sh`,
+		`PWD=/srv/db OLDPWD=/srv ./kill.sh`:   `PWD=/srv/db OLDPWD=/srv ./kill.sh`,
 		`UID=sa;PWD=abc;`:                     `UID=sa;PWD=***;`,
 		`createUser { pwd: "abc" }`:           `createUser { pwd: *** }`,
 		`tokenizers: 12`:                      `tokenizers: 12`,

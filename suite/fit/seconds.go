@@ -105,7 +105,8 @@ func drillSeconds(s *spec.Drill) float64 {
 	if d.Fresh {
 		ups = rounds
 	}
-	return ups*up + d.Delay().Seconds() + rounds*(d.Run.Load.Warmup.Std().Seconds()+d.Measured().Seconds()+fitRecovery+fitAudit)
+	round := d.Run.Load.Warmup.Std().Seconds() + d.Measured().Seconds() + fitRecovery + fitAudit
+	return ups*up + d.Delay().Seconds() + rounds*round
 }
 
 // The defaults of a probe: the steps of the profile random for each of its operations, and one for other profiles.
