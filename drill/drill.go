@@ -163,7 +163,8 @@ func (c *campaign) rounds(ctx context.Context) error {
 		c.checkMembers(ctx, n)
 		c.result.Rounds = append(c.result.Rounds, record.DrillRound{Number: n,
 			Record: filepath.ToSlash(filepath.Join(record.RoundsDir, strconv.Itoa(n))),
-			Delay:  int64(delay), Status: record.Running, Verdict: record.Unknown, Faults: []record.DrillFault{}, Moments: []record.DrillMoment{},
+			Delay:  int64(delay), Status: record.Running, Verdict: record.Unknown,
+			Faults: []record.DrillFault{}, Moments: []record.DrillMoment{},
 			Effects: []record.DrillEffect{}})
 		if err := c.writer.Write(c.result); err != nil {
 			return &run.Error{Stage: run.Recording, Err: err}

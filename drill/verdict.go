@@ -261,8 +261,8 @@ func unknowns(e evidence) []string {
 		open = append(open, unsureWindow(r.Ledger, r.Expect.LossWindow)...)
 	}
 	if l := r.Ledger; l != nil && l.Divided > 0 && r.Expect.Loss != spec.LossNone && r.Expect.Loss != "" {
-		open.add("%s without an answer may have been applied in part: this cannot be told from a loss of acknowledged updates of the "+
-			"same documents, which is allowed", figure.Plural(int(l.Divided), "transaction"))
+		open.add("%s without an answer may have been applied in part. An allowed loss of acknowledged updates of the same documents "+
+			"has the same numbers", figure.Plural(int(l.Divided), "transaction"))
 	}
 	_, late := limits(r)
 	return append(open, late...)

@@ -53,7 +53,8 @@ func TestOtherWritersDuringTheAudit(t *testing.T) {
 	got := audited(t, l, AuditOptions{Workload: own,
 		Final:   &shared{Reader: &ledgertest.Reader{Source: FinalRead, W: w}, others: others},
 		Members: []Source{&shared{Reader: member, others: others}, late{member, "1 s behind"}}})
-	if diff := cmp.Diff(map[string]int64{record.WriteOK: 100}, got.Inserts); diff != "" || got.Reads[1].State != record.MemberAgrees {
+	diff := cmp.Diff(map[string]int64{record.WriteOK: 100}, got.Inserts)
+	if diff != "" || got.Reads[1].State != record.MemberAgrees {
 		t.Errorf("another program's writes are judged: %s%s %v", diff, got.Reads[1].State, got.Examples)
 	}
 	if text := strings.Join(got.Notes, "\n"); !strings.Contains(text, "b and the primary returned "+

@@ -82,8 +82,8 @@ func (a *audit) judgeMemberGroups(group int) {
 }
 
 // judgeContents compares the contents of members with the final read, to find documents whose bytes differ although
-// their writes are the same. Documents without a write of this run are not judged, because other programs may write them
-// between the two reads. It returns for each member whether its contents differ. Late members are left out.
+// their writes are the same. Documents without a write of this run are not judged, because other programs may write
+// them between the two reads. It returns for each member whether its contents differ. Late members are left out.
 func (a *audit) judgeContents() []bool {
 	differ := make([]bool, len(a.members))
 	known := a.result.Inserts[record.WriteDiverged]+a.result.Updates[record.WriteDiverged] > 0

@@ -105,7 +105,8 @@ func drillSeconds(s *spec.Drill) float64 {
 	if d.Fresh {
 		ups = rounds
 	}
-	return ups*up + d.Delay().Seconds() + rounds*(d.Run.Load.Warmup.Std().Seconds()+d.Measured().Seconds()+fitRecovery+fitAudit)
+	load := d.Run.Load.Warmup.Std() + d.Measured()
+	return ups*up + d.Delay().Seconds() + rounds*(load.Seconds()+fitRecovery+fitAudit)
 }
 
 // The defaults of a probe: the steps of the profile random for each of its operations, and one for other profiles.
