@@ -10,7 +10,8 @@ import (
 
 // writeOutput writes to what a person named with a flag such as -o: a file, or what stands at its name (see
 // [replace.Output]), or standard output for "-".
-func writeOutput(ctx context.Context, env *environment, path string, mode os.FileMode, write func(io.Writer) error) error {
+func writeOutput(ctx context.Context, env *environment, path string, mode os.FileMode,
+	write func(io.Writer) error) error {
 	if isStdout(env, path) {
 		return write(env.stdout)
 	}

@@ -38,7 +38,8 @@ func (s Server) connect(name string, more ...client.Option) (*client.Conn, error
 		opts = append(opts, client.Token(token), client.Secure(pinned(print)))
 	}
 	if s.Creds != "" {
-		if _, err := safeopen.ReadSecret(s.Creds); err != nil { // the library reads it without a limit, again at each connection
+		// The library reads the file again at each connection, without a limit.
+		if _, err := safeopen.ReadSecret(s.Creds); err != nil {
 			return nil, err
 		}
 		opts = append(opts, client.UserCredentials(s.Creds))

@@ -26,8 +26,9 @@ type outer struct {
 
 func TestCopyHasNoInfiniteNumber(t *testing.T) {
 	inf := math.Inf(1)
-	v := outer{List: []inner{{1, &inf}, {math.NaN(), nil}}, Course: []float64{1, inf, 3}, Values: map[string]float64{"a": 1, "b": -inf},
-		Any: map[string]any{"x": []any{inf, 2.0}, "y": inner{Mean: inf}}, Plain: float32(inf), Two: [2]float64{inf, 1}}
+	v := outer{List: []inner{{1, &inf}, {math.NaN(), nil}}, Course: []float64{1, inf, 3},
+		Values: map[string]float64{"a": 1, "b": -inf},
+		Any:    map[string]any{"x": []any{inf, 2.0}, "y": inner{Mean: inf}}, Plain: float32(inf), Two: [2]float64{inf, 1}}
 	got, dropped := Copy(v)
 	want := outer{List: []inner{{1, nil}, {0, nil}}, Course: []float64{1, 3}, Values: map[string]float64{"a": 1},
 		Any: map[string]any{"x": []any{2.0}, "y": inner{}}, Two: [2]float64{0, 1}}

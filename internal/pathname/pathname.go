@@ -12,8 +12,8 @@ import (
 const longest = 100
 
 // Of returns a name as one element of a path. ASCII letters, digits, "-", "_" and "." stay; each other byte is %XX, and
-// so is a "." at the begin. A long name is its begin and a hash. Different names have different elements, none is empty,
-// and none is a name of the system such as "..".
+// so is a "-" or "." at the begin. A long name is its begin and a hash. Different names have different elements. None is
+// empty or a name of the system such as "..".
 func Of(name string) string {
 	if name == "" {
 		return "%"

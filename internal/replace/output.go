@@ -29,8 +29,8 @@ type Output struct {
 	created string // the file that Create made at the end of a link, until it is replaced
 }
 
-// Create opens what stands at a path for writing. It waits for the reader of a FIFO until ctx ends. The mode is that of a new file, less the umask. With a mode that only the user can read, a replaced
-// file too is only for the user.
+// Create opens what stands at a path for writing. It waits for the reader of a FIFO until ctx ends. The mode is that of
+// a new file, less the umask. With a mode that only the user can read, a replaced file too is only for the user.
 func Create(ctx context.Context, path string, mode os.FileMode) (*Output, error) {
 	info, err := os.Stat(path)
 	switch {
@@ -183,8 +183,8 @@ func (o *Output) closeOld() error {
 	return old.Close()
 }
 
-// Named writes a whole [Output]. After an error, a regular file is unchanged. Writes to a FIFO whose reader does not read
-// end with ctx.
+// Named writes a whole [Output]. After an error, a regular file is unchanged. Writes to a FIFO whose reader does not
+// read end with ctx.
 func Named(ctx context.Context, path string, mode os.FileMode, write func(io.Writer) error) error {
 	o, err := Create(ctx, path, mode)
 	if err != nil {
@@ -195,15 +195,15 @@ func Named(ctx context.Context, path string, mode os.FileMode, write func(io.Wri
 	if err := write(o); err != nil {
 		_ = o.Abort()
 		if cause := context.Cause(ctx); cause != nil && errors.Is(err, os.ErrDeadlineExceeded) {
-			return fmt.Errorf("nobody reads %s: %w", path, cause)
+			return fmt.Errorf("no process reads %s: %w", path, cause)
 		}
 		return err
 	}
 	return o.Commit()
 }
 
-// Append opens what stands at a path, to write at its end. It follows links, and waits for the reader of a FIFO until ctx
-// ends.
+// Append opens what stands at a path, to write at its end. It follows links, and waits for the reader of a FIFO until
+// ctx ends.
 func Append(ctx context.Context, path string, mode os.FileMode) (*os.File, error) {
 	open := func() (*os.File, error) {
 		return os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY|noTerminal, mode)

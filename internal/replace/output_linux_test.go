@@ -71,7 +71,8 @@ func TestDeviceIsWrittenThrough(t *testing.T) {
 			t.Errorf("writing to %s: %v", path, err)
 		}
 	}
-	if info, err := os.Lstat(device); err != nil || info.Mode()&fs.ModeCharDevice == 0 || info.Mode().Perm() != 0o666&^umask() {
+	info, err := os.Lstat(device)
+	if err != nil || info.Mode()&fs.ModeCharDevice == 0 || info.Mode().Perm() != 0o666&^umask() {
 		t.Errorf("the device is now %v, %v", info.Mode(), err)
 	}
 	if !linked(link) {

@@ -12,8 +12,8 @@ import (
 	"github.com/plimsoll-bench/plimsoll/internal/wait"
 )
 
-// OpenInput opens an input that a user chose: a regular file, a pipe such as that of `<(command)`, or a device. It waits
-// for the writer of a pipe, and for data, until ctx ends. Reading more than most bytes is a [*LimitError].
+// OpenInput opens an input that a user chose: a regular file, a pipe such as that of `<(command)`, or a device. It
+// waits for the writer of a pipe, and for data, until ctx ends. Reading more than most bytes is a [*LimitError].
 func OpenInput(ctx context.Context, path string, most int64) (io.ReadCloser, error) {
 	info, err := os.Stat(path)
 	if err != nil {

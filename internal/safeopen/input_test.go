@@ -73,7 +73,8 @@ func TestSecrets(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "token")
 	write(t, path, "secret\r\n")
-	for mode, ok := range map[os.FileMode]bool{0o600: true, 0o400: true, 0o640: false, 0o604: false, 0o602: false, 0o666: false} {
+	for mode, ok := range map[os.FileMode]bool{0o600: true, 0o400: true, 0o640: false, 0o604: false, 0o602: false,
+		0o666: false} {
 		if err := os.Chmod(path, mode); err != nil {
 			t.Fatal(err)
 		}
@@ -89,7 +90,8 @@ func TestSecrets(t *testing.T) {
 		mode        os.FileMode
 		owner, user int
 		ok          bool
-	}{{0o440, 0, 65532, true}, {0o640, 0, 65532, true}, {0o460, 0, 65532, false}, {0o444, 0, 65532, false}, {0o440, 65532, 65532, false},
+	}{{0o440, 0, 65532, true}, {0o640, 0, 65532, true}, {0o460, 0, 65532, false}, {0o444, 0, 65532, false},
+		{0o440, 65532, 65532, false},
 		{0o440, 0, 0, false}, {0o400, 7, 7, true}} {
 		if got := secretMode(x.mode, x.owner, x.user); got != x.ok {
 			t.Errorf("mode %o of a file of %d for %d: %v, want %v", x.mode, x.owner, x.user, got, x.ok)

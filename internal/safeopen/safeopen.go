@@ -1,6 +1,6 @@
-// Package safeopen opens files that a person, a specification or a record names, and untrusted files, such as those of a
-// record from a mail, an archive or a shared folder. It looks at what stands at a name, waits for a pipe only as long as
-// a context allows, never leaves a given directory, and bounds the size before it allocates.
+// Package safeopen opens files that a person, a specification or a record names, and untrusted files, such as those of
+// a record from a mail, an archive or a shared folder. It looks at what stands at a name, waits for a pipe only as long
+// as a context allows, never leaves a given directory, and bounds the size before it allocates.
 package safeopen
 
 import (

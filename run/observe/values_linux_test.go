@@ -9,7 +9,8 @@ import (
 	"github.com/plimsoll-bench/plimsoll/internal/safeopen"
 )
 
-// A pipe cannot be a file of values, because each reading opens it again: it is refused before the load, without a wait.
+// A pipe cannot be a file of values, because each reading opens it again. It is refused before the load, without a
+// wait.
 func TestValuesAreNoPipe(t *testing.T) {
 	pipe := filepath.Join(t.TempDir(), "pipe.csv")
 	if err := syscall.Mkfifo(pipe, 0o600); err != nil {

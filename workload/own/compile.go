@@ -212,7 +212,8 @@ func (c *compiler) template(t Template, s *scope, k *collection) (value, error) 
 		id.value, id.found = numberedID{}, true
 	}
 	head := bsoncore.AppendHeader(nil, 0, "_id")
-	d := &document{parts: []*part{{header: head, value: idOf{id}, field: -1}}, size: int64(len(head)) + idOf{id}.most() + v.most()}
+	d := &document{parts: []*part{{header: head, value: idOf{id}, field: -1}},
+		size: int64(len(head)) + idOf{id}.most() + v.most()}
 	switch v := v.(type) {
 	case *document:
 		d.parts = append(d.parts, v.parts...)

@@ -76,7 +76,7 @@ func (m *Model) file(src Source, limits limits) (f own.File, operations map[stri
 	return f, operations
 }
 
-// removeUnusable leaves out what cannot be used, and returns the number of operations that are not in the file any more.
+// removeUnusable leaves out what cannot be used. It returns the number of operations that are not in the file any more.
 func (w *writer) removeUnusable(f *own.File, operations map[string]int, shapes []*Shape) (left int64) {
 	collections, removed := keepUsable(f, operations)
 	for _, s := range shapes {

@@ -90,7 +90,7 @@ func checkUsable(t testing.TB, f own.File, recording []byte) {
 	}
 }
 
-// What comes from a forged log must not make files that Plimsoll refuses, nor lines on the terminal that it did not write.
+// What comes from a forged log must not make files that Plimsoll refuses.
 func TestForgedNames(t *testing.T) {
 	honest := line(t, "find", "orders", map[string]any{"filter": map[string]any{"state": "paid"}})
 	many := strings.Builder{}
