@@ -100,7 +100,7 @@ func resources(cores float64, memory spec.Size) core.ResourceList {
 // mongod is the command of a member.
 func mongod(asked spec.Lab) []string {
 	e := asked.Engine
-	c := []string{"sh", "-c", copyKey, "sh", cmp.Or(e.Binary, "mongod"), "--bind_ip", "0.0.0.0", "--port", strconv.Itoa(mongoPort),
+	c := []string{"/bin/sh", "-c", copyKey, "sh", cmp.Or(e.Binary, "mongod"), "--bind_ip", "0.0.0.0", "--port", strconv.Itoa(mongoPort),
 		"--dbpath", dataDir, "--keyFile", keyDir + "/keyfile"}
 	if asked.Topology.Kind == spec.LabReplicaSet {
 		c = append(c, "--replSet", labSet)
