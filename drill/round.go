@@ -113,6 +113,9 @@ func (r *round) prepare(ctx context.Context) error {
 		return &run.Error{Stage: run.Specification, Err: err}
 	}
 	r.target.uri = t.URI
+	if err := run.Reach(ctx, asked); err != nil {
+		return &run.Error{Stage: run.Reaching, Err: err}
+	}
 	if t.Kind == "lab" {
 		if err := r.target.openLab(ctx, r.drill, t.Lab, r.result); err != nil {
 			return &run.Error{Stage: run.Reaching, Err: err}

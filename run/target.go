@@ -124,6 +124,20 @@ func (t Target) Open(ctx context.Context, client string, cfg store.Config, event
 	return openMongo(ctx, client, cfg, events)
 }
 
+// Reach opens the MongoDB of an address with its login and closes it again. The error says which of host, set, user and
+// password is wrong, which an error of the official driver hides behind the time that it waited.
+func Reach(ctx context.Context, asked spec.Run) error {
+	t, err := ParseTarget(asked.Target)
+	if err != nil || t.Kind != "mongodb" {
+		return err
+	}
+	st, err := t.Open(ctx, ClientWire, store.Config{Database: asked.Database, Sessions: 1, Timeout: asked.Load.Timeout.Std()}, nil)
+	if err != nil {
+		return err
+	}
+	return st.Close()
+}
+
 // nullDocuments is the count that the null target returns: as many documents as any run needs.
 const nullDocuments = math.MaxInt32
 
