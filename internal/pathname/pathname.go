@@ -11,8 +11,8 @@ import (
 // longest is the length of the longest name that is kept as it is, in bytes. Systems take 255.
 const longest = 100
 
-// Of returns a name as one element of a path. ASCII letters, digits, "-", "_" and "." stay; each other byte is %XX, and
-// so is a "-" or "." at the begin. A long name is its begin and a hash. Different names have different elements. None is
+// Of returns a name as one element of a path. ASCII letters, digits, "-", "_" and "." stay. Each other byte is %XX, and
+// so is a first "-" or ".". A long name is its begin and a hash. Different names have different elements. None is
 // empty or a name of the system such as "..".
 func Of(name string) string {
 	if name == "" {
