@@ -55,6 +55,8 @@ type Options struct {
 	Platform platform.Platform
 	// Patience is the longest time without an answer of a server or a lab after the load; 0 is two minutes.
 	Patience time.Duration
+	// Anyway begins although members of the deployment are down or late.
+	Anyway bool
 	// Mark receives the times at which the user begins and ends an external fault.
 	Mark <-chan time.Time
 }

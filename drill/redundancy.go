@@ -174,7 +174,13 @@ type lag struct {
 
 var lagUnderLoad = lag{256 << 10, 2}
 
-// notRestored says what of a lab is not as it was, "" if everything is. Targets of faults are left out.
+// wasDown says whether a member was known before the load, and did not run.
+func wasDown(before record.Lab, name string) bool {
+	return slices.ContainsFunc(before.Members, func(m record.LabMember) bool { return m.Name == name && m.State != "running" })
+}
+
+// notRestored says what of a lab is not as it was, "" if everything is. Targets of faults are left out, and members that
+// were down before.
 func notRestored(before, now record.Lab, allowed lag) string {
 	var missing []string
 	faulty := map[string]bool{}
@@ -182,7 +188,7 @@ func notRestored(before, now record.Lab, allowed lag) string {
 		faulty[f.Target] = true
 	}
 	for _, m := range now.Members {
-		if faulty[m.Name] || faulty[m.Host] {
+		if faulty[m.Name] || faulty[m.Host] || wasDown(before, m.Name) {
 			continue
 		}
 		switch {

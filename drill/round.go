@@ -125,6 +125,9 @@ func (r *round) prepare(ctx context.Context) error {
 		if err := r.target.openPlatform(ctx, p, r.result); err != nil {
 			return &run.Error{Stage: run.Reaching, Err: err}
 		}
+		if err := r.isWhole(); err != nil {
+			return &run.Error{Stage: run.Specification, Err: err}
+		}
 	}
 	if r.target.uri != "" {
 		r.drill.writer.AddSecrets(r.target.uri)
@@ -150,6 +153,21 @@ func (r *round) prepare(ctx context.Context) error {
 	if judged := r.spec.Reads; judged != nil {
 		r.operations.books.share = float64(judged.Share)
 	}
+	return nil
+}
+
+// isWhole refuses a deployment of which something is missing before the first fault, unless that is wanted. The verdict
+// considers it then. What later rounds lack, the rounds before them have caused.
+func (r *round) isWhole() error {
+	r.target.lacked = notRestored(record.Lab{}, r.target.before, lagUnderLoad)
+	if r.target.lacked == "" || r.result.Number > 1 {
+		return nil
+	}
+	if !r.drill.o.Anyway {
+		return fmt.Errorf("nothing was injected, because the deployment has less redundancy than its members: %s. A fault may leave no "+
+			"majority. Repair it, or begin in this state with --anyway", r.target.lacked)
+	}
+	r.drill.find("degraded-before", measure.Warning, "before the first fault, %s. Outages and losses are those of this state.", r.target.lacked)
 	return nil
 }
 
@@ -354,7 +372,7 @@ func (r *round) conclude(ctx context.Context, result *record.Run, err error, pro
 		acknowledged: r.operations.acknowledgedBefore(out.Faults, r.clock.shift),
 		unchanged:    r.primaries.unchanged(r.breaks.mustChange(), r.target.before),
 		sharded:      r.target.sharded(), collection: r.operations.unspread(), planned: len(r.spec.Faults),
-		problem: problem})
+		problem: problem, lacked: r.target.lacked})
 	if ids := doubts(result.Validity); ids != "" {
 		r.drill.find(record.DrillRunInvalid, measure.Warning, "the load of round %d is invalid for reasons other than the fault "+
 			"(%s). Outages and lost writes are valid. Rates, shortfall and the times at which rates were restored are not. See: "+

@@ -28,6 +28,7 @@ type target struct {
 	uri    string
 	lab    Lab        // nil if the target is not a lab
 	before record.Lab // the lab before the load; only the members of another platform
+	lacked string     // what a platform lacked before the first fault
 	// platform is the lab, or what [Options] has for another target; nil if nothing can be broken there.
 	platform platform.Platform
 	seq      int64     // of the lab's last event before the load

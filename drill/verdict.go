@@ -34,6 +34,8 @@ type evidence struct {
 	collection string
 	// planned is the number of faults that the drill was to inject.
 	planned int
+	// lacked is what the deployment lacked before the first fault, or "".
+	lacked string
 	// problem is why the audit failed, or which clients are gone, or "".
 	problem string
 }
@@ -242,6 +244,11 @@ func unknowns(e evidence) []string {
 	} else if len(e.unchanged) > 0 {
 		open.add("the fault struck the primary of %s, but the primary is still the same member",
 			strings.Join(e.unchanged, " and "))
+	}
+	if e.lacked != "" && slices.ContainsFunc(r.Effects, func(f record.DrillEffect) bool {
+		return f.Kind == record.KindWrites && f.Client < 0 && f.Outage < 0
+	}) {
+		open.add("writes did not succeed again while the load ran, and before the fault %s", e.lacked)
 	}
 	open = append(open, shardUnknowns(e)...)
 	if e.acknowledged >= 0 && e.acknowledged < fewestWrites {

@@ -135,7 +135,7 @@ func newDrillCommand(env *environment) *cobra.Command {
 	formatFlag(fs, &o.format, "result", "text", "md", "json", "csv")
 	fs.BoolVarP(&o.quiet, "quiet", "q", false, "show no progress")
 	fs.BoolVar(&o.dry, "print-spec", false, "print the specification with all defaults as YAML and exit")
-	fs.BoolVar(&o.anyway, "anyway", false, "begin although a fault of another drill is in effect")
+	fs.BoolVar(&o.anyway, "anyway", false, "begin although members are down or late, or a fault of another drill is in effect")
 	webFlag(cmd, &o.web)
 	addAgentFlags(fs, &o.agents)
 	o.engine.add(fs)
@@ -212,7 +212,7 @@ func (o *drillOptions) run(cmd *cobra.Command, env *environment, args []string) 
 		return err
 	}
 	defer end()
-	d, err := o.conduct(cmd.Context(), env, spec, broken, drill.Options{Dir: dir})
+	d, err := o.conduct(cmd.Context(), env, spec, broken, drill.Options{Dir: dir, Anyway: o.anyway})
 	if d == nil {
 		return runError(err)
 	}
