@@ -420,7 +420,11 @@ func TestFlood(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "more than an agent may") {
 		t.Errorf("the run ended with %v", err) // it was never ready
 	}
-	expectEnd(t, ended, "more than an agent may")
+	// The reason may not reach it before its connection ends.
+	if err := <-ended; err == nil || !strings.Contains(err.Error(), "more than an agent may") &&
+		!strings.Contains(err.Error(), "does not accept the token") {
+		t.Errorf("the agent ended with %v", err)
+	}
 	r := execute(t, c, testSpec(2, time.Second), nil)
 	if counted(r, load.PhaseMeasure).Succeeded == 0 || r.Status != record.Complete {
 		t.Errorf("the next run is %s", r.Status)
