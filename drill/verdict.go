@@ -239,6 +239,12 @@ func unknowns(e evidence) []string {
 			open.add("%s had no visible effect on %s%s", f.Fault, f.Target, detail(cmp.Or(f.Evidence, f.Problem)))
 		}
 	}
+	for _, f := range r.Faults {
+		if f.Event != nil && f.Event.Outcome != record.EventFailed && r.WindowEnd > 0 && f.Done > r.WindowEnd {
+			open.add("%s ended %s after the load, so what clients would have noticed until then is not known. Load for longer (--duration)",
+				f.Fault, durationText(f.Done-r.WindowEnd))
+		}
+	}
 	if len(e.unchanged) == 1 && !e.sharded {
 		open.add("the fault struck the primary, but the primary is still the same member")
 	} else if len(e.unchanged) > 0 {

@@ -37,6 +37,7 @@ type view struct {
 	primary string            // the last one that was known
 	moved   bool              // it was not always the same
 	gone    []record.LabEvent // when it disappeared
+	over    bool              // nothing is reported any longer
 }
 
 // seen is what the driver takes the target for.
@@ -66,6 +67,9 @@ func (v *view) follow(ctx context.Context) {
 		return // the load reports why the target cannot be reached
 	}
 	defer func() {
+		v.mu.Lock()
+		v.over = true // its own end makes the driver forget the primary
+		v.mu.Unlock()
 		bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), viewTimeout)
 		defer cancel()
 		_ = c.Disconnect(bounded)
@@ -109,6 +113,10 @@ func (v *view) probe(ctx context.Context, c *mongo.Client) {
 func (v *view) changed(e *event.TopologyDescriptionChangedEvent) {
 	was, is := primaryAmong(e.PreviousDescription), primaryAmong(e.NewDescription)
 	v.mu.Lock()
+	if v.over {
+		v.mu.Unlock()
+		return
+	}
 	v.sees = seesOf(e.NewDescription, v.sees)
 	sees := v.sees
 	if is != "" {
