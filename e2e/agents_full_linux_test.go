@@ -14,7 +14,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
-// TestAgentsOfAFullCoordinator fills the disk of the coordinator. The run ends with one sentence, its agents end, and
+// TestAgentsOfAFullCoordinator fills the disk with the messages of the coordinator. The run ends with one sentence, its agents end, and
 // the record has what was stored before.
 func TestAgentsOfAFullCoordinator(t *testing.T) {
 	inTurn(t, 35)
@@ -28,8 +28,8 @@ func TestAgentsOfAFullCoordinator(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	dir := filepath.Join(disk, out)
-	c := startCoordinator(t, "run", "null:", "--agents", "2", "--threads", "4", "--pace", "40", "--records", "1000",
+	dir := filepath.Join(t.TempDir(), out)
+	c := startCoordinatorAt(t, filepath.Join(disk, "home"), "run", "null:", "--agents", "2", "--threads", "4", "--pace", "40", "--records", "1000",
 		"--duration", "10m", "--out", dir)
 	agents := startAgents(t, c, 2)
 	measured := func() int64 {

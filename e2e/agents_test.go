@@ -56,7 +56,14 @@ func startAgents(t *testing.T, c *command, n int, more ...string) []*command {
 // startCoordinator starts a command whose standard error can be read while it runs.
 func startCoordinator(t *testing.T, args ...string) *command {
 	t.Helper()
+	return startCoordinatorAt(t, files(t).home, args...)
+}
+
+// startCoordinatorAt is startCoordinator with a PLIMSOLL_HOME, which has the messages of the run.
+func startCoordinatorAt(t *testing.T, home string, args ...string) *command {
+	t.Helper()
 	return startChanged(t, func(cmd *exec.Cmd) {
+		cmd.Env = append(cmd.Env, "PLIMSOLL_HOME="+home)
 		f, err := os.Create(filepath.Join(cmd.Dir, "stderr"))
 		if err != nil {
 			t.Fatal(err)
