@@ -268,8 +268,12 @@ func unknowns(e evidence) []string {
 		open.add("%s", why)
 	} else if lost := r.Ledger.LostWrites(); r.Ledger.Acknowledged == 0 && r.Expect.Loss != spec.LossAny {
 		open.add("no write was acknowledged, so none could be lost")
-	} else if lost > 0 && r.Expect.Loss == spec.LossUnknown {
-		open.add("%s lost, but it is not known whether that is allowed. %s", r.Ledger.LostText(), sentence(r.Promise))
+	} else if r.Expect.Loss == spec.LossUnknown {
+		text := "no acknowledged write was lost"
+		if lost > 0 {
+			text = r.Ledger.LostText() + " lost"
+		}
+		open.add("%s, but it is not known which may be. %s", text, sentence(r.Promise))
 	} else if lost > 0 && r.Expect.Loss == spec.LossWindow {
 		open = append(open, unsureWindow(r.Ledger, r.Expect.LossWindow)...)
 	}

@@ -158,8 +158,9 @@ func TestVerdictThatSaysNoMoreThanWasSeen(t *testing.T) {
 		"lost, and nobody knows the durability": {func(e *evidence) {
 			e.round.Ledger.Inserts[record.WriteLost] = 3
 			e.round.Expect.Loss, e.round.Promise = spec.LossUnknown, "the write concern is not known"
-		}, record.Unknown, "3 acknowledged writes lost, but it is not known whether that is allowed. The write concern is not known"},
-		"nothing lost, and nobody knows the durability": {func(e *evidence) { e.round.Expect.Loss = spec.LossUnknown }, record.Holds, ""},
+		}, record.Unknown, "3 acknowledged writes lost, but it is not known which may be. The write concern is not known"},
+		"nothing lost, and nobody knows the durability": {func(e *evidence) { e.round.Expect.Loss = spec.LossUnknown }, record.Unknown,
+			"no acknowledged write was lost, but it is not known which may be"},
 		"lost, nobody knows when": {func(e *evidence) {
 			e.round.Ledger.Inserts[record.WriteLost] = 3
 			e.round.Expect.Loss, e.round.Expect.LossWindow = spec.LossWindow, spec.Duration(time.Second)

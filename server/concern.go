@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"strings"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 )
@@ -39,9 +40,15 @@ func QueryConcerns(ctx context.Context, c Commander, id Identity) Concerns {
 	}
 	reply, err := query(ctx, c, "getDefaultRWConcern")
 	if err != nil {
-		return Concerns{MajorityJournal: config.MajorityJournal, Problem: err.Error()}
+		return Concerns{MajorityJournal: config.MajorityJournal, Problem: briefly(err)}
 	}
 	return ReadConcerns(reply, id, config)
+}
+
+// briefly is an error without the command that a server quotes in it.
+func briefly(err error) string {
+	text, _, _ := strings.Cut(err.Error(), " { ")
+	return text
 }
 
 // ReadConcerns reads the answer to getDefaultRWConcern. Since 5.0 it includes the implicit default, except w:1 because
