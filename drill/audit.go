@@ -87,6 +87,10 @@ func (r *round) audit(ctx context.Context) string {
 	if err != nil {
 		return "the audit failed: " + err.Error()
 	}
+	if len(result.Lost) > 0 && a.target.lab == nil {
+		result.Unsearched = "Rollback files and discarded logs of the members could not be read, because only a lab gives access to them. For " +
+			"mongod, look into the directory rollback below the dbPath of each member (bsondump reads its files)"
+	}
 	for i := range result.Lost {
 		if result.Lost[i].Acknowledged >= 0 {
 			result.Lost[i].Acknowledged += r.clock.shift

@@ -295,6 +295,8 @@ type LedgerResult struct {
 	// Lost are the first of the lost writes; LostRanges name all of them by writer, as "3: 17-19 42".
 	Lost       []LostWrite `json:"lost,omitempty"`
 	LostRanges []string    `json:"lost_ranges,omitempty"`
+	// Unsearched says why no other place was searched for lost writes, such as rollback files; absent if all were.
+	Unsearched string `json:"unsearched,omitempty"`
 	// Hidden is how many further updates may be lost: as many updates without a definite answer of the same documents may
 	// have been applied in their place. LostAtLeast says that the number of lost writes is a lower bound, because of
 	// these, of unchecked writes, or of clients whose last writes are unknown.

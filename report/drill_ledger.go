@@ -110,6 +110,9 @@ func foundElsewhere(l *record.LedgerResult) string {
 	if int64(len(l.Lost)) < l.LostWrites() {
 		of = "the first " + of
 	}
+	if nowhere == len(l.Lost) && l.Unsearched != "" {
+		return fmt.Sprintf("Of %s, nothing is known in other places. %s.", of, l.Unsearched)
+	}
 	if nowhere == len(l.Lost) {
 		return fmt.Sprintf("Of %s, none was found in a rollback file, in a discarded log or on another member.", of)
 	}
@@ -206,7 +209,7 @@ func drillLost(r *record.DrillRound) Section {
 			acknowledged = sinceFault(-w.Age, effect)
 		}
 		s.Table.row(w.ID, strconv.Itoa(w.Writer), strconv.FormatInt(w.Sequence, 10), acknowledged,
-			cmp.Or(found, "nowhere"))
+			cmp.Or(found, map[bool]string{true: "nowhere", false: "not searched"}[r.Ledger.Unsearched == ""]))
 	}
 	return s
 }

@@ -67,6 +67,11 @@ func TestDrillSaysHowMembersStand(t *testing.T) {
 	if got, want := foundElsewhere(l), "Of the first 3 lost writes, none was found in a rollback file, in a discarded log or on another member."; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
+	l.Unsearched = "Rollback files could not be read"
+	if got, want := foundElsewhere(l), "Of the first 3 lost writes, nothing is known in other places. Rollback files could not be read."; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	l.Unsearched = ""
 }
 
 // A read that succeeds ends the outage of all operations, so the first line has writes and reads.
