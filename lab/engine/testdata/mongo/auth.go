@@ -56,7 +56,7 @@ func (c *conn) saslStart(command bson.D) bson.D {
 	if name == "__system" && c.s.keyFile { // members are this user to each other, with the key as the password
 		key, err := os.ReadFile(c.s.args["keyFile"])
 		check(err)
-		cred, known = newCredential(string(key)), true
+		cred, known = newCredential(strings.Join(strings.Fields(string(key)), "")), true // mongod ignores white space in it
 	}
 	if !known || text(command, "mechanism") != "SCRAM-SHA-256" {
 		return failed(18, "AuthenticationFailed", "Authentication failed.")
