@@ -204,7 +204,7 @@ func checkParts(t *testing.T, dir string, r *record.Run) {
 	for i, c := range r.Clients {
 		own, err := record.OpenRun(filepath.Join(dir, filepath.FromSlash(c.Record)))
 		if err != nil {
-			t.Fatal(err)
+			t.Fatalf("client %+v: %v", c, err)
 		}
 		if c.Status != "complete" || c.Number != i || own.Status != record.Complete || finding(own, "altered") != nil {
 			t.Errorf("client %d: %+v, its record is %s", i, c, own.Status)
