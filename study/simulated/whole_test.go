@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/plimsoll-bench/plimsoll/internal/mac"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/study"
@@ -122,7 +123,12 @@ func TestWholeStudyResumed(t *testing.T) {
 		}
 		return simulated.Trouble{}
 	}
+	key, err := mac.Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
 	o, first := conducted(t, cut)
+	o.Key = key
 	half, err := perform(ctx, asked, o)
 	if !errors.Is(err, context.Canceled) || len(half.Procedures) != 2 || half.Capacity != nil {
 		t.Fatalf("cut off in trial %d: %v", after, err)
