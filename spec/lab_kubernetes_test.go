@@ -23,7 +23,7 @@ func TestLabInKubernetes(t *testing.T) {
 		"availability":      {func(l *Lab) { l.Availability.Restart = true }, "Kubernetes restarts pods itself"},
 		"engine":            {func(l *Lab) { l.Engine.Name = LabDocumentDB }, "runs mongod, not documentdb. Deploy another engine yourself"},
 		"version":           {func(l *Lab) { l.Engine.Version = "8.0" }, "engine.version: it is that of kubernetes.image"},
-		"tls":               {func(l *Lab) { l.Engine.TLS = true }, "no authentication and no tls"},
+		"tls":               {func(l *Lab) { l.Engine.TLS = true }, "always has authentication, and no tls"},
 		"shards":            {func(l *Lab) { l.Topology.Kind = LabSharded }, "a standalone or a replica set without arbiters"},
 		"requested memory":  {func(l *Lab) { l.Kubernetes.Requests = &HostLimits{Memory: 2 << 30} }, "is more than the limit hosts.memory"},
 		"requested cores":   {func(l *Lab) { l.Kubernetes.Requests = &HostLimits{Cores: 3} }, "is more than the limit hosts.cores, 2"},

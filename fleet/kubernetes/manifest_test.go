@@ -112,7 +112,7 @@ func TestHostileValues(t *testing.T) {
 	args := c[0]["args"].([]any)
 	for what, pair := range map[string][2]any{"image": {c[0]["image"], "image" + hostile}, "cpu": {limits["cpu"], "cpu" + hostile},
 		"memory": {limits["memory"], "memory" + hostile}, "connect": {args[1], "--connect=connect" + hostile},
-		"number of arguments": {len(args), 4}, "privileged": {c[0]["securityContext"].(map[string]any)["privileged"], nil}} {
+		"number of arguments": {len(args), 5}, "privileged": {c[0]["securityContext"].(map[string]any)["privileged"], nil}} {
 		if pair[0] != pair[1] {
 			t.Errorf("%s is %q, want %q", what, pair[0], pair[1])
 		}

@@ -507,6 +507,14 @@ func TestResume(t *testing.T) {
 			t.Errorf("the end is %v", err)
 		}
 	}
+	inUse := func() bool { // until the coordinator has what the agent sent last
+		second.mu.Lock()
+		defer second.mu.Unlock()
+		return slices.ContainsFunc(second.runs, (*run).used)
+	}
+	for inUse() {
+		time.Sleep(10 * time.Millisecond)
+	}
 	if second.wait(t, 1); len(second.state.Runs) != 1 {
 		t.Errorf("runs %+v", second.state.Runs)
 	}
