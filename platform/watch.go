@@ -27,16 +27,17 @@ func Watch(ctx context.Context, journal string, healers Healers, tell func(strin
 	defer release()
 	journals := filepath.Dir(journal)
 	for {
-		left, err := Left(journals)
+		left, _ := Left(journals) // an error may be that of another journal
 		left = slices.DeleteFunc(left, func(e Entry) bool { return e.Dir != journal })
 		_, lives := record.Holder(journal)
-		if !lives && len(left) == 0 { // an error may be that of another journal
+		if !lives && len(left) == 0 {
 			return nil
 		}
 		due := func(e Entry) bool { return e.Dir == journal && e.Holder == 0 && !time.Now().Before(e.Until) }
 		if slices.ContainsFunc(left, due) {
 			healErr := healSome(ctx, journals, healers, tell, due)
-			if left, err = Left(journals); slices.ContainsFunc(left, due) {
+			left, err := Left(journals)
+			if slices.ContainsFunc(left, due) {
 				return errors.Join(healErr, err)
 			}
 			continue

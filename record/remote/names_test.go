@@ -80,7 +80,7 @@ func FuzzEscape(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, a, b string) {
 		x, y := Branch(a).Record("1"), Branch(b).Record("1")
-		if (strings.ToLower(x) == strings.ToLower(y)) != (a == b) {
+		if strings.EqualFold(x, y) != (a == b) {
 			t.Errorf("%q is %s and %q is %s", a, x, b, y)
 		}
 		if back, err := unescape(escape(a)); err != nil || back != a {

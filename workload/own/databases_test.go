@@ -82,7 +82,7 @@ func TestNoOtherCommands(t *testing.T) {
 	for _, command := range []string{"renameCollection", "cloneCollection", "copydb", "runCommand", "mapReduce"} {
 		text := strings.Replace(aggregating("[]"), "aggregate: c, pipeline: []", command+": c, to: production.c", 1)
 		if _, err := Open(workload.Spec{Text: text, Seed: 1}); err == nil {
-			t.Error(fmt.Sprintf("%s is a command of workload files", command))
+			t.Errorf("%s is a command of workload files", command)
 		}
 	}
 }
