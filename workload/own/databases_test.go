@@ -1,7 +1,6 @@
 package own
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 
