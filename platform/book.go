@@ -76,9 +76,20 @@ func (b *book) close() error {
 	left := len(b.journal.Live())
 	err := b.journal.Close()
 	if left == 0 {
-		err = errors.Join(err, os.RemoveAll(b.dir))
+		err = errors.Join(err, removeAll(b.dir))
 	}
 	b.release()
+	return err
+}
+
+// removeAll removes a journal, in which its watchdog may just make a file.
+func removeAll(dir string) (err error) {
+	for range 100 {
+		if err = os.RemoveAll(dir); err == nil {
+			return nil
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
 	return err
 }
 

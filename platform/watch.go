@@ -3,6 +3,7 @@ package platform
 import (
 	"context"
 	"errors"
+	"os"
 	"path/filepath"
 	"slices"
 	"time"
@@ -20,11 +21,18 @@ const watchEvery = 200 * time.Millisecond
 // fault is reverted when its time is over, or at once if it was to last until the end of the drill. Watch returns when
 // nothing is left to revert, or with what could not be reverted.
 func Watch(ctx context.Context, journal string, healers Healers, tell func(string)) error {
-	release, err := record.Hold(filepath.Join(journal, watchDir))
+	if _, err := os.Stat(journal); err != nil {
+		return nil // the process has ended in order already
+	}
+	own := filepath.Join(journal, watchDir)
+	release, err := record.Hold(own)
 	if err != nil {
 		return err
 	}
-	defer release()
+	defer func() {
+		release()
+		_, _ = os.Remove(own), os.Remove(journal) // of a journal that was removed meanwhile; others are not empty
+	}()
 	journals := filepath.Dir(journal)
 	for {
 		left, _ := Left(journals) // an error may be that of another journal
