@@ -83,15 +83,18 @@ func TestWitness(t *testing.T) {
 	if d := verified(t, address, dir, "a"); d.Verdict != record.NotProvable || d.Acknowledged != 200 || d.Missing != 0 {
 		t.Errorf("a power cut that cut nothing: %+v", d)
 	}
-	for what, lose := range map[string]func(name string) error{
-		"the last unsynced records": func(name string) error { return os.Truncate(name, 180*RecordBytes) },
-		"the unsynced file":         os.Remove,
+	for _, c := range []struct { // one after the other
+		what string
+		lose func(name string) error
+	}{
+		{"the last unsynced records", func(name string) error { return os.Truncate(name, 180*RecordBytes) }},
+		{"the unsynced file", os.Remove},
 	} {
-		if err := lose(LooseName(dir, "a")); err != nil {
+		if err := c.lose(LooseName(dir, "a")); err != nil {
 			t.Fatal(err)
 		}
 		if d := verified(t, address, dir, "a"); d.Verdict != record.Honest || d.Loose == 0 || d.Missing != 0 {
-			t.Errorf("%s are gone: %+v", what, d)
+			t.Errorf("%s are gone: %+v", c.what, d)
 		}
 	}
 	end()
