@@ -176,11 +176,13 @@ var lagUnderLoad = lag{256 << 10, 2}
 
 // wasDown says whether a member was known before the load, and did not run.
 func wasDown(before record.Lab, name string) bool {
-	return slices.ContainsFunc(before.Members, func(m record.LabMember) bool { return m.Name == name && m.State != "running" })
+	return slices.ContainsFunc(before.Members, func(m record.LabMember) bool {
+		return m.Name == name && m.State != "running"
+	})
 }
 
-// notRestored says what of a lab is not as it was, "" if everything is. Targets of faults are left out, and members that
-// were down before.
+// notRestored says what of a lab is not as it was, "" if everything is. Targets of faults are left out, and members
+// that were down before.
 func notRestored(before, now record.Lab, allowed lag) string {
 	var missing []string
 	faulty := map[string]bool{}

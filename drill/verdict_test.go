@@ -53,10 +53,12 @@ func TestVerdict(t *testing.T) {
 	judged(t, map[string]verdictCase{
 		"holds": {func(*evidence) {}, record.Holds, "1,000 acknowledged writes"},
 		"event in the load": {func(e *evidence) {
-			e.round.Faults[0].Event, e.round.Faults[0].Done = &record.DrillEvent{Outcome: record.EventCompleted}, int64(60*time.Second)
+			f := &e.round.Faults[0]
+			f.Event, f.Done = &record.DrillEvent{Outcome: record.EventCompleted}, int64(60*time.Second)
 		}, record.Holds, ""},
 		"event after the load": {func(e *evidence) {
-			e.round.Faults[0].Event, e.round.Faults[0].Done = &record.DrillEvent{Outcome: record.EventCompleted}, int64(71*time.Second)
+			f := &e.round.Faults[0]
+			f.Event, f.Done = &record.DrillEvent{Outcome: record.EventCompleted}, int64(71*time.Second)
 		}, record.Unknown, "kill:primary ended 10.0 s after the load"},
 		"lost":    {lose(record.WriteLost), record.Violated, "3 acknowledged writes lost"},
 		"corrupt": {lose(record.WriteCorrupt), record.Violated, "other content"},

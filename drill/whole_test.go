@@ -24,9 +24,13 @@ func TestDeploymentIsWhole(t *testing.T) {
 		"late":       {func(m *record.LabMember) { m.LagSeconds = &late }, "c is 30"},
 		"recovering": {func(m *record.LabMember) { m.State = "recovering" }, "c is recovering"},
 	} {
-		before := record.Lab{Members: []record.LabMember{member("a", "running"), member("b", "running"), member("c", "running")}}
+		var before record.Lab
+		for _, name := range []string{"a", "b", "c"} {
+			before.Members = append(before.Members, member(name, "running"))
+		}
 		c.change(&before.Members[2])
-		r := &round{drill: &campaign{result: &record.Drill{}}, result: &record.DrillRound{Number: 1}, target: &target{before: before}}
+		r := &round{drill: &campaign{result: &record.Drill{}}, result: &record.DrillRound{Number: 1},
+			target: &target{before: before}}
 		err := r.isWhole()
 		if (err == nil) != (c.says == "") || err != nil && !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: %v", name, err)
@@ -36,7 +40,8 @@ func TestDeploymentIsWhole(t *testing.T) {
 			t.Errorf("%s, wanted: %v", name, err)
 		}
 		found := r.drill.result.Validity
-		if told := len(found) == 1 && found[0].Severity == measure.Warning && strings.Contains(found[0].Text, c.says); told != (c.says != "") {
+		told := len(found) == 1 && found[0].Severity == measure.Warning && strings.Contains(found[0].Text, c.says)
+		if told != (c.says != "") {
 			t.Errorf("%s, wanted: %+v", name, found)
 		}
 		if r.result.Number = 2; r.isWhole() != nil {
@@ -52,8 +57,8 @@ func TestDeploymentIsWhole(t *testing.T) {
 // Without a majority before the fault, a drill whose writes did not succeed again holds nothing.
 func TestNothingHoldsWithoutAMajority(t *testing.T) {
 	round := &record.DrillRound{Faults: []record.DrillFault{{Injected: 1, Hit: true}},
-		Ledger: &record.LedgerResult{Attempted: 100, Acknowledged: 100, Inserts: map[string]int64{record.WriteOK: 100}, LossWindow: -1,
-			Reads: []record.LedgerRead{{Source: finalRead}}},
+		Ledger: &record.LedgerResult{Attempted: 100, Acknowledged: 100, LossWindow: -1,
+			Inserts: map[string]int64{record.WriteOK: 100}, Reads: []record.LedgerRead{{Source: finalRead}}},
 		Effects: []record.DrillEffect{{Kind: record.KindWrites, Client: -1, Outage: -1}}}
 	e := evidence{round: round, planned: 1, acknowledged: 100}
 	if verdict, reasons := judge(e); verdict != record.Holds {

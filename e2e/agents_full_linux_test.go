@@ -14,8 +14,8 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
-// TestAgentsOfAFullCoordinator fills the disk with the messages of the coordinator. The run ends with one sentence, its agents end, and
-// the record has what was stored before.
+// TestAgentsOfAFullCoordinator fills the disk with the messages of the coordinator. The run ends with one sentence, its
+// agents end, and the record has what was stored before.
 func TestAgentsOfAFullCoordinator(t *testing.T) {
 	inTurn(t, 35)
 	disk := t.TempDir()

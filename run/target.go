@@ -131,7 +131,8 @@ func Reach(ctx context.Context, asked spec.Run) error {
 	if err != nil || t.Kind != "mongodb" {
 		return err
 	}
-	st, err := t.Open(ctx, ClientWire, store.Config{Database: asked.Database, Sessions: 1, Timeout: asked.Load.Timeout.Std()}, nil)
+	config := store.Config{Database: asked.Database, Sessions: 1, Timeout: asked.Load.Timeout.Std()}
+	st, err := t.Open(ctx, ClientWire, config, nil)
 	if err != nil {
 		return err
 	}
