@@ -27,7 +27,8 @@ func TestMain(m *testing.M) {
 	if err := flag.Set("test.parallel", atOnce); err != nil {
 		panic(err)
 	}
-	if len(os.Args) > 1 && os.Args[1] == personsCommand { // startService starts the executable that it is in
+	// startService and startWatchdog start the executable that they are in.
+	if len(os.Args) > 1 && (os.Args[1] == personsCommand || os.Args[1] == "platform") {
 		main()
 		return
 	}
