@@ -253,15 +253,16 @@ faults:
 	}
 }
 
-// A drill that is killed leaves its fault in the journal, from which it is reverted. One that is interrupted reverts
-// its fault itself.
+// A drill that is killed leaves its fault in the journal, from which a person can revert it before its watchdog does.
+// One that is interrupted reverts its fault itself.
 func TestPlatformKilled(t *testing.T) {
 	t.Parallel()
 	o := newOwn(t, enginetest.StandinMongo(t, "8.0.12"))
 	journals := filepath.Join(o.home, "platform")
 	begin := func(out string) *exec.Cmd {
 		var text bytes.Buffer
-		cmd := o.command(t, o.drill(out, "--fault", "pause:db3", "--duration", "1h", "--yes-break-it")...)
+		cmd := o.command(t, o.drill(out, "--fault", "pause:db3", "--for", "30m", "--duration", "1h",
+			"--yes-break-it")...)
 		cmd.Stdout, cmd.Stderr = &text, &text
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
@@ -281,7 +282,8 @@ func TestPlatformKilled(t *testing.T) {
 	}
 	_ = killed.Wait() // it was killed
 	if code, out := o.run(t, "platform", "status"); code != exitSuccess || !strings.Contains(out, "pause:db3 on db3") ||
-		!strings.Contains(out, "its drill has ended\n  heal: "+o.Script+" resume db3") {
+		!strings.Contains(out, "its drill has ended, and its watchdog reverts it at ") ||
+		!strings.Contains(out, "\n  heal: "+o.Script+" resume db3") {
 		t.Errorf("status: exit code %d\n%s", code, out)
 	}
 	if code, out := o.run(t, "platform", "heal"); code != exitSuccess || !strings.Contains(out, "pause:db3 on db3: reverted") {

@@ -75,7 +75,8 @@ func TestVSphereDrill(t *testing.T) {
 		t.Errorf("the record has %+v", v)
 	}
 	var text bytes.Buffer
-	cmd := o.command(t, o.drill("b", "--fault", "vm-power-off:db3", "--duration", "1h", "--yes-break-it")...)
+	cmd := o.command(t, o.drill("b", "--fault", "vm-power-off:db3", "--for", "30m", "--duration", "1h",
+		"--yes-break-it")...)
 	cmd.Stdout, cmd.Stderr = &text, &text
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
