@@ -267,8 +267,8 @@ func validityRows() []row {
 				p.short = 0.85
 				return p
 			})},
-		{name: "trend-10", lie: "throughput rises by 10 %, with 3 % of noise whose memory is 0.5 a second: `not-steady`", goal: atLeast(0.95),
-			small: 2, full: 200, try: findingOf("not-steady", closed(240, 0.03, 0.5, rising(0.1)))},
+		{name: "trend-10", lie: "throughput rises by 10 %, with 3 % of noise whose memory is 0.5 a second: `not-steady`", goal: unclaimed,
+			small: 2, full: 200, try: findingOf("not-steady", closed(240, 0.03, 0.5, rising(0.1))), notFound: "one trend in seven"},
 		{name: "trend-10-noisy", lie: "throughput rises by 10 %, with 10 % of noise whose memory is 0.8 a second: `not-steady`", goal: unclaimed,
 			full: 200, try: findingOf("not-steady", closed(240, 0.1, 0.8, rising(0.1))), notFound: "Trends within the noise."},
 		{name: "warm-up", lie: "throughput begins 40 % lower and recovers in a tenth of the run: `not-steady`", goal: atLeast(0.95),
