@@ -99,8 +99,10 @@ func (c *controller) addLoop() error {
 	added := &eventLoop{loop: l, rec: c.books.recorders(), sharing: 1}
 	n := len(c.loops) + 1
 	for i := n - 1; i < len(c.workers); i += n {
-		w := c.workers[i]
-		w.goal.Store(added)
+		if c.tasks[i].Invited() {
+			continue // it has not moved to an earlier loop yet, or has ended
+		}
+		c.workers[i].goal.Store(added) // before the worker can move
 		l.Invite(c.tasks[i])
 	}
 	c.loops = append(c.loops, added)

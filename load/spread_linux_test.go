@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/plimsoll-bench/plimsoll/internal/loop"
 	"github.com/plimsoll-bench/plimsoll/store"
 	"github.com/plimsoll-bench/plimsoll/store/null"
 )
@@ -71,4 +72,33 @@ func TestLoopStaysAlone(t *testing.T) {
 			t.Errorf("%s: %d loops after %d looks", name, len(c.loops), looks.Load())
 		}
 	}
+}
+
+// A worker that has not moved when another loop is added moves to the loop that invited it first, and counts there: two
+// loops with one recorder would write into it at once.
+func TestFirstInvitationCounts(t *testing.T) {
+	c := newController(&crew{}, &memorySink{})
+	c.base = time.Now()
+	first, err := loop.New(c.base)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.loops = []*eventLoop{{loop: first}}
+	for i := range 12 {
+		c.workers = append(c.workers, &worker{crew: c.crew, id: i})
+		c.tasks = append(c.tasks, first.Go(func(*loop.Task) {}))
+	}
+	for range 2 { // the first loop does not run yet, so nobody moves
+		if err := c.addLoop(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	second, third := c.loops[1], c.loops[2]
+	want := map[int]*eventLoop{1: second, 2: third, 3: second, 5: second, 7: second, 8: third, 9: second, 11: second}
+	for i, w := range c.workers {
+		if got := w.goal.Load(); got != want[i] {
+			t.Errorf("worker %d goes to %p, want %p", i, got, want[i])
+		}
+	}
+	first.Run() // its tasks end, so the other loops end too
 }

@@ -14,7 +14,8 @@ func (l *Loop) Invite(t *Task) bool {
 	return true
 }
 
-// Invited reports whether another loop has invited the task, see [Task.Move].
+// Invited reports whether another loop has invited the task, see [Task.Move], or it has ended. Any goroutine may call
+// it.
 func (t *Task) Invited() bool { return t.to.Load() != nil }
 
 // Move continues the task on the loop that invited it, with its connections. It returns false if the task stays where
