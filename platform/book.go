@@ -223,19 +223,24 @@ func Left(journals string) (list []Entry, err error) {
 		return nil, nil
 	}
 	for _, d := range dirs {
-		dir := filepath.Join(journals, d.Name())
-		pid, held := record.Holder(dir)
-		live, readErr := journal.Read(dir)
+		in, readErr := faultsIn(filepath.Join(journals, d.Name()))
+		list, err = append(list, in...), errors.Join(err, readErr)
+	}
+	return list, err
+}
+
+// faultsIn returns the faults that are in one journal.
+func faultsIn(dir string) (list []Entry, err error) {
+	pid, held := record.Holder(dir)
+	live, err := journal.Read(dir)
+	for _, r := range live {
+		e, readErr := entryOf(dir, r)
 		err = errors.Join(err, readErr)
-		for _, r := range live {
-			e, readErr := entryOf(dir, r)
-			err = errors.Join(err, readErr)
-			if held {
-				e.Holder = max(pid, 1)
-			}
-			_, e.Watched = record.Holder(filepath.Join(dir, watchDir))
-			list = append(list, e)
+		if held {
+			e.Holder = max(pid, 1)
 		}
+		_, e.Watched = record.Holder(filepath.Join(dir, watchDir))
+		list = append(list, e)
 	}
 	return list, err
 }
@@ -243,13 +248,12 @@ func Left(journals string) (list []Entry, err error) {
 // HealAll heals what ended drills left behind, the newest fault first, and tells what it does. Faults of drills that
 // run are left to them. The error names all faults that could not be healed.
 func HealAll(ctx context.Context, journals string, healers Healers, tell func(string)) error {
-	return healSome(ctx, journals, healers, tell, func(Entry) bool { return true })
+	left, err := Left(journals)
+	return errors.Join(err, heal(ctx, left, healers, tell), removeSpent(journals))
 }
 
-// healSome is [HealAll] for some of the faults.
-func healSome(ctx context.Context, journals string, healers Healers, tell func(string), which func(Entry) bool) error {
-	left, err := Left(journals)
-	left = slices.DeleteFunc(left, func(e Entry) bool { return !which(e) })
+// heal is [HealAll] for some of the faults.
+func heal(ctx context.Context, left []Entry, healers Healers, tell func(string)) (err error) {
 	var opened = map[string]*book{}
 	for _, e := range slices.Backward(left) {
 		what := e.Fault + " on " + e.Member
@@ -286,7 +290,7 @@ func healSome(ctx context.Context, journals string, healers Healers, tell func(s
 	for _, b := range opened {
 		err = errors.Join(err, b.close())
 	}
-	return errors.Join(err, removeSpent(journals))
+	return err
 }
 
 // beingMade is how long a journal without an entry may belong to a process that has just made it.

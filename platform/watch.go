@@ -2,7 +2,6 @@ package platform
 
 import (
 	"context"
-	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -33,20 +32,24 @@ func Watch(ctx context.Context, journal string, healers Healers, tell func(strin
 		release()
 		_, _ = os.Remove(own), os.Remove(journal) // of a journal that was removed meanwhile; others are not empty
 	}()
-	journals := filepath.Dir(journal)
 	for {
-		left, _ := Left(journals) // an error may be that of another journal
-		left = slices.DeleteFunc(left, func(e Entry) bool { return e.Dir != journal })
 		_, lives := record.Holder(journal)
-		if !lives && len(left) == 0 {
-			return nil
+		if !lives {
+			break
 		}
-		due := func(e Entry) bool { return e.Dir == journal && e.Holder == 0 && !time.Now().Before(e.Until) }
-		if slices.ContainsFunc(left, due) {
-			healErr := healSome(ctx, journals, healers, tell, due)
-			left, err := Left(journals)
-			if slices.ContainsFunc(left, due) {
-				return errors.Join(healErr, err)
+		if err := Pause(ctx, watchEvery); err != nil {
+			return err
+		}
+	}
+	for {
+		left, err := faultsIn(journal)
+		if len(left) == 0 {
+			return err
+		}
+		later := func(e Entry) bool { return e.Holder != 0 || time.Now().Before(e.Until) }
+		if due := slices.DeleteFunc(left, later); len(due) > 0 {
+			if err := heal(ctx, due, healers, tell); err != nil {
+				return err
 			}
 			continue
 		}

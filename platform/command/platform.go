@@ -83,9 +83,10 @@ func hostsOf(a mongouri.Address) (list []spec.PlatformMember, err error) {
 			"platform file (--platform)")
 	}
 	for _, h := range strings.Split(a.Hosts, ",") {
+		h = mongouri.WithPort(h)
 		host, _, err := net.SplitHostPort(h)
 		if err != nil {
-			host, h = h, net.JoinHostPort(h, "27017")
+			host = h // a socket
 		}
 		list = append(list, spec.PlatformMember{Name: h, Address: h, Machine: host})
 	}
