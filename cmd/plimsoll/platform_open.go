@@ -28,9 +28,7 @@ func openFaults(env *environment, address string) (list []platform.Entry) {
 	left, _ := platform.Left(dir) // platform status says what cannot be read
 	hosts := strings.Split(a.Hosts, ",")
 	for i, h := range hosts {
-		if !strings.Contains(h, ":") {
-			hosts[i] = h + ":27017"
-		}
+		hosts[i] = mongouri.WithPort(h)
 	}
 	for _, e := range left {
 		if slices.ContainsFunc(e.Addresses, func(address string) bool { return slices.Contains(hosts, address) }) {

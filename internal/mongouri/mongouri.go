@@ -7,6 +7,7 @@ package mongouri
 
 import (
 	"errors"
+	"net"
 	"net/url"
 	"slices"
 	"strings"
@@ -99,4 +100,12 @@ func (a *Address) Drop(names ...string) bool {
 	dropped := len(kept) < len(a.options)
 	a.options = kept
 	return dropped
+}
+
+// WithPort is a host of an address with MongoDB's port, if it has none. A socket has no port.
+func WithPort(host string) string {
+	if _, _, err := net.SplitHostPort(host); err == nil || strings.HasSuffix(host, ".sock") {
+		return host
+	}
+	return net.JoinHostPort(strings.Trim(host, "[]"), "27017")
 }

@@ -15,6 +15,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
 
 	"github.com/plimsoll-bench/plimsoll/internal/dial"
+	"github.com/plimsoll-bench/plimsoll/internal/mongouri"
 	"github.com/plimsoll-bench/plimsoll/internal/rawbson"
 	"github.com/plimsoll-bench/plimsoll/store"
 )
@@ -153,13 +154,7 @@ func withPorts(hosts []string) []string {
 	return out
 }
 
-func withPort(host string) string {
-	host = strings.ToLower(host)
-	if _, _, err := net.SplitHostPort(host); err == nil || strings.HasSuffix(host, ".sock") {
-		return host
-	}
-	return net.JoinHostPort(strings.Trim(host, "[]"), "27017")
-}
+func withPort(host string) string { return mongouri.WithPort(strings.ToLower(host)) }
 
 // mergeConcern adds the settings of the address that the configuration does not have.
 func (s *settings) mergeConcern(cs *connstring.ConnString, c store.Concern) error {
