@@ -11,16 +11,12 @@ import (
 
 // The doctor sees which members of a set are dead, and what may still fail, also without a primary.
 func TestMongoDoctorOfASet(t *testing.T) {
-	binaries := map[string]string{"stand-in": enginetest.StandinMongo(t, "8.0.12")}
-	if real, ok := enginetest.RealMongo(t); ok {
-		binaries["mongod"] = real
-	}
-	for name, binary := range binaries {
+	for name, binary := range mongods(t) {
 		t.Run(name, func(t *testing.T) {
 			set := enginetest.StartSet(t, binary, 3)
 			check := func(severities map[string]string, says ...string) {
 				t.Helper()
-				found := doctorOf(t, set.URI)
+				found := doctorOf(t, set.URI, "")
 				text := ""
 				for id, severity := range severities {
 					f, ok := found[id]
@@ -45,12 +41,25 @@ func TestMongoDoctorOfASet(t *testing.T) {
 	}
 }
 
-// doctorOf returns what the doctor says of a server.
-func doctorOf(t *testing.T, uri string) map[string]record.DoctorFinding {
+// mongods are the stand-in, and a real mongod where there is one.
+func mongods(t *testing.T) map[string]string {
+	t.Helper()
+	binaries := map[string]string{"stand-in": enginetest.StandinMongo(t, "8.0.12")}
+	if real, ok := enginetest.RealMongo(t); ok {
+		binaries["mongod"] = real
+	}
+	return binaries
+}
+
+// doctorOf returns what the doctor says of a server, by finding, without the password of its address.
+func doctorOf(t *testing.T, uri, password string) map[string]record.DoctorFinding {
 	t.Helper()
 	e := plimsoll(t, "doctor", ".", "--uri", uri, "--format", "json")
 	if e.code != 0 && e.code != 4 && e.code != 6 { // findings about this machine do not matter here
 		t.Fatalf("doctor ended with %d\n%s", e.code, e.stderr)
+	}
+	if password != "" && strings.Contains(e.stdout+e.stderr, password) {
+		t.Error("the doctor tells the password")
 	}
 	var d record.Doctor
 	if err := json.Unmarshal([]byte(e.stdout), &d); err != nil {

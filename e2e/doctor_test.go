@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"encoding/json"
 	"strings"
 	"testing"
 
@@ -12,23 +11,7 @@ import (
 // testDoctor checks a running server: its properties, without its password.
 func testDoctor(t *testing.T, engine, uri, password string) {
 	t.Helper()
-	e := plimsoll(t, "doctor", ".", "--uri", uri, "--format", "json")
-	if e.code != 0 && e.code != 4 && e.code != 6 { // findings about this machine do not matter here
-		t.Fatalf("doctor ended with %d\n%s", e.code, e.stderr)
-	}
-	if strings.Contains(e.stdout+e.stderr, password) {
-		t.Error("the doctor tells the password")
-	}
-	var d record.Doctor
-	if err := json.Unmarshal([]byte(e.stdout), &d); err != nil {
-		t.Fatalf("%v\n%s", err, e.stdout)
-	}
-	found := map[string]record.DoctorFinding{}
-	for _, f := range d.Findings {
-		if f.Area == "server" {
-			found[f.ID] = f
-		}
-	}
+	found := doctorOf(t, uri, password)
 	want := map[string]string{"version": "", "journal": record.DoctorGood, "cache-size": ""}
 	if engine == spec.LabDocumentDB {
 		want = map[string]string{"engine": record.DoctorGood, "cache-size": record.DoctorUnknown,

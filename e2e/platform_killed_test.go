@@ -14,11 +14,7 @@ import (
 // A drill of a deployment that is killed leaves a fault behind. Everybody who looks is told, nobody breaks more, and
 // the fault is reverted at its time.
 func TestMongoKilledDrillIsReverted(t *testing.T) {
-	binaries := map[string]string{"stand-in": enginetest.StandinMongo(t, "8.0.12")}
-	if real, ok := enginetest.RealMongo(t); ok {
-		binaries["mongod"] = real
-	}
-	for name, binary := range binaries {
+	for name, binary := range mongods(t) {
 		t.Run(name, func(t *testing.T) {
 			set := enginetest.StartSet(t, binary, 3)
 			home := t.TempDir()
