@@ -32,16 +32,21 @@ actions:
 			if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			drill := func(fault string) []string {
-				return []string{"drill", set.URI, "--platform", file, "--fault", fault, "--at", "2s", "--for", "30s", "--duration", "60s", "--yes-break-it",
+			drill := func(fault, lasts string) []string {
+				return []string{"drill", set.URI, "--platform", file, "--fault", fault, "--at", "2s", "--for", lasts, "--duration", "15m", "--yes-break-it",
 					"--quiet", "--out", out}
 			}
-			d := startChanged(t, own, drill("pause:db3")...)
-			d.until(t, "the fault", func() bool {
-				return strings.Contains(told("platform", "status").stdout, "its drill runs")
-			})
-			d.signal(t, syscall.SIGKILL)
-			<-d.done
+			const none = "no fault is in the journal\n"
+			killed := func(lasts string) *command {
+				d := startChanged(t, own, drill("pause:db3", lasts)...)
+				d.until(t, "the fault", func() bool {
+					return strings.Contains(told("platform", "status").stdout, "its drill runs")
+				})
+				d.signal(t, syscall.SIGKILL)
+				<-d.done
+				return d
+			}
+			d := killed("10m")
 			const still = "pause:db3 is still injected on db3, since "
 			if e := told("platform", "status"); !strings.Contains(e.stdout, "its drill has ended, and its watchdog reverts it at ") {
 				t.Errorf("the status is %s%s", e.stdout, e.stderr)
@@ -49,7 +54,7 @@ actions:
 			if e := told("show", filepath.Join(d.dir, out)); !strings.HasPrefix(e.stdout, "! "+still) {
 				t.Errorf("the record says %s", e.stdout)
 			}
-			if e := told(drill("pause:db2")...); e.code != 2 || !strings.Contains(e.stderr, still) {
+			if e := told(drill("pause:db2", "1s")...); e.code != 2 || !strings.Contains(e.stderr, still) {
 				t.Errorf("a second drill ends with %d: %s", e.code, e.stderr)
 			}
 			if e := told("run", set.URI, "--records", "10", "--operations", "10"); !strings.Contains(e.stderr, still) {
@@ -58,14 +63,16 @@ actions:
 			if e := told("doctor", "--uri", set.URI); !strings.Contains(e.stderr, still) {
 				t.Errorf("the doctor says %s", e.stderr)
 			}
-			until(t, "the watchdog", func() bool {
-				return told("platform", "status").stdout == "no fault is in the journal\n"
-			})
-			if exec.Command(set.Script, "is-paused", "db3").Run() == nil {
-				t.Error("the member is still paused")
+			if e := told("platform", "heal"); e.code != 0 || told("platform", "status").stdout != none {
+				t.Errorf("the fault is not reverted: %d, %s%s", e.code, e.stdout, e.stderr)
 			}
 			if e := told("show", filepath.Join(d.dir, out)); strings.Contains(e.stdout, still) {
 				t.Errorf("afterwards the record says %s", e.stdout)
+			}
+			killed("15s")
+			until(t, "the watchdog", func() bool { return told("platform", "status").stdout == none })
+			if exec.Command(set.Script, "is-paused", "db3").Run() == nil {
+				t.Error("the member is still paused")
 			}
 		})
 	}

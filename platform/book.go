@@ -239,7 +239,7 @@ func faultsIn(dir string) (list []Entry, err error) {
 		if held {
 			e.Holder = max(pid, 1)
 		}
-		_, e.Watched = record.Holder(filepath.Join(dir, watchDir))
+		e.Watched = Watched(dir)
 		list = append(list, e)
 	}
 	return list, err

@@ -16,6 +16,12 @@ const watchDir = "watch"
 // watchEvery is the pause between two looks of a watchdog.
 const watchEvery = 200 * time.Millisecond
 
+// Watched reports whether a watchdog holds a journal.
+func Watched(journal string) bool {
+	_, held := record.Holder(filepath.Join(journal, watchDir))
+	return held
+}
+
 // Watch is the watchdog of a journal. It does nothing while the process lives that injected the faults. After it, each
 // fault is reverted when its time is over, or at once if it was to last until the end of the drill. Watch returns when
 // nothing is left to revert, or with what could not be reverted.
