@@ -82,8 +82,15 @@ func (c Circumstances) ofClient() Severity {
 	return Warning
 }
 
+// arrives reports whether the kernel stamped the arrival of answers. Service times end there, so they do not include
+// delays of the client, and [checkNoticing] measures what these do to the load.
+func (s *Summary) arrives() bool { return s.Bare.Count() > 0 }
+
 // checkScheduler compares the p99 of wake-ups with the p99 of answers, which includes it.
 func checkScheduler(s *Summary, c Circumstances) []Finding {
+	if s.arrives() {
+		return nil
+	}
 	limit, slow, worst := concern(s.service()), 0, 0.0
 	for _, p := range s.Points {
 		if d := float64(p.Client.SchedP99); d > limit {
@@ -107,7 +114,7 @@ func checkScheduler(s *Summary, c Circumstances) []Finding {
 // the operations, so it shows which percentiles include pauses.
 func checkPauses(s *Summary, c Circumstances) []Finding {
 	limit, longest := concern(s.service()), float64(s.Client.GCPauseMax)
-	if longest <= limit || s.Duration() <= 0 {
+	if longest <= limit || s.Duration() <= 0 || s.arrives() {
 		return nil
 	}
 	stood := float64(s.Client.GCPauseSum) / float64(s.Duration())
@@ -270,7 +277,7 @@ func checkRunDelay(s *Summary, c Circumstances) []Finding {
 	for _, p := range s.Points {
 		served += p.ServiceSum
 	}
-	if s.Bare.Count() > 0 || c.InProcess || n == 0 || served <= 0 || s.Client.RunDelay/time.Duration(n) < smallestDelay {
+	if s.arrives() || c.InProcess || n == 0 || served <= 0 || s.Client.RunDelay/time.Duration(n) < smallestDelay {
 		return nil
 	}
 	share := min(1, float64(s.Client.RunDelay)/float64(served))

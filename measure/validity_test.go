@@ -155,6 +155,11 @@ func TestFindings(t *testing.T) {
 				iv.Client.SchedP99 = 5 * time.Millisecond
 			}
 		}, Circumstances{}, []string{"client-scheduler:warning"}},
+		{"scheduler and pauses, and answers have times", 300, func(i int, iv *Interval) {
+			noticed(1e6, 1e6)(i, iv)
+			pausing(3*time.Millisecond, 3*time.Millisecond)(i, iv)
+			iv.Client.SchedP99 = 5 * time.Millisecond
+		}, Circumstances{}, nil},
 		{"scheduler, once", 300, func(i int, iv *Interval) {
 			if i == 7 {
 				iv.Client.SchedP99 = 5 * time.Millisecond
