@@ -225,6 +225,62 @@ func TestNoSkips(t *testing.T) {
 	}
 }
 
+// machineCalls say something about the machine of a test.
+var machineCalls = []string{"Getuid", "Geteuid", "Getenv", "LookupEnv", "LookPath", "GOOS", "GOARCH", "NumCPU", "GOMAXPROCS", "Short"}
+
+// silent lists where a test returns early because of the machine and does not say so with internal/notrun.
+func silent(s source) (found []string) {
+	for _, d := range s.file.Decls {
+		if f, ok := d.(*ast.FuncDecl); ok && s.isTest() && mentions(f.Type.Params, "T", "TB", "B", "F") {
+			found = append(found, silentIn(s, f.Body)...)
+		}
+	}
+	return found
+}
+
+func silentIn(s source, body ast.Node) (found []string) {
+	ast.Inspect(body, func(n ast.Node) bool {
+		branch, ok := n.(*ast.IfStmt)
+		if !ok || !mentions(branch.Cond, machineCalls...) && (branch.Init == nil || !mentions(branch.Init, machineCalls...)) {
+			return true
+		}
+		if c, ok := branch.Cond.(*ast.BinaryExpr); ok && c.Op == token.NEQ && mentions(c.X, "Getenv") {
+			return true // the test is the child of another one
+		}
+		last := len(branch.Body.List) - 1
+		if last < 0 {
+			return true
+		}
+		if r, ok := branch.Body.List[last].(*ast.ReturnStmt); ok && len(r.Results) == 0 &&
+			!mentions(branch.Body, "Here", "Fatal", "Fatalf", "Error", "Errorf") {
+			found = append(found, s.at(branch.Pos()))
+		}
+		return true
+	})
+	return found
+}
+
+// mentions reports whether one of some names is selected in a part of a program.
+func mentions(n ast.Node, names ...string) (found bool) {
+	ast.Inspect(n, func(n ast.Node) bool {
+		sel, ok := n.(*ast.SelectorExpr)
+		found = found || ok && slices.Contains(names, sel.Sel.Name)
+		return !found
+	})
+	return found
+}
+
+func TestEarlyReturnsAreSaid(t *testing.T) {
+	for _, s := range sources(t) {
+		for _, at := range silent(s) {
+			t.Errorf("%s: a test returns early because of the machine: say so with notrun.Here", at)
+		}
+	}
+	if got := silent(parse(t, "x_test.go", "package x\nfunc TestX(t *testing.T) {\n\tif os.Getuid() != 0 {\n\t\treturn\n\t}\n}\n")); len(got) != 1 {
+		t.Errorf("a silent return is not found: %q", got)
+	}
+}
+
 // leftNote matches notes about postponed work. The pattern is split so that it does not match itself.
 var leftNote = regexp.MustCompile(`\b(TO` + `DO|FIX` + `ME|X` + `XX|HA` + `CK)\b`)
 
