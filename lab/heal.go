@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/plimsoll-bench/plimsoll/lab/action"
+	"github.com/plimsoll-bench/plimsoll/fault"
 	"github.com/plimsoll-bench/plimsoll/lab/engine"
 	"github.com/plimsoll-bench/plimsoll/lab/host"
 	"github.com/plimsoll-bench/plimsoll/record"
@@ -113,7 +113,7 @@ func (b *breaker) healOne(x *fault, by string) error {
 	ctx, cancel := context.WithTimeoutCause(b.ctx, healLimit, fmt.Errorf("it took longer than %v", healLimit))
 	defer cancel()
 	keys := keys(x.job)
-	if x.job.Action.Fate == action.NoPower {
+	if x.job.Action.Fate == fault.NoPower {
 		for _, m := range b.inventory.membersOn(x.job.Host) {
 			keys = append(keys, "member/"+m)
 		}

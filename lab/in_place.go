@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/plimsoll-bench/plimsoll/fault"
 	"github.com/plimsoll-bench/plimsoll/lab/action"
 	"github.com/plimsoll-bench/plimsoll/record"
 )
@@ -66,11 +67,11 @@ func (p *inPlace) add(x *fault, limit time.Duration, heal func(*fault)) (ended [
 // may have changed nothing.
 func (x *fault) ends(f *fault) bool {
 	j, fate := x.job, f.job.Action.Fate
-	if j.Action.Fate < action.End || x.failed {
+	if j.Action.Fate < fault.End || x.failed {
 		return false
 	}
 	same := j.Node != nil && f.job.Node == j.Node
-	return fate == action.Paused && (same || j.Node == nil && f.job.Host == j.Host) || fate == action.End && same
+	return fate == fault.Paused && (same || j.Node == nil && f.job.Host == j.Host) || fate == fault.End && same
 }
 
 // drop removes a fault. The caller holds p.mu.
@@ -116,7 +117,7 @@ func (p *inPlace) has(x *fault) bool {
 
 // keepsDown says whether a fault of the member itself keeps it down.
 func (p *inPlace) keepsDown(member string) bool {
-	return len(p.all(func(f *fault) bool { return f.isOf(member) && f.job.Action.Fate == action.End })) > 0
+	return len(p.all(func(f *fault) bool { return f.isOf(member) && f.job.Action.Fate == fault.End })) > 0
 }
 
 // isOf says whether the target is the member itself, and not its host or volume.
@@ -126,7 +127,7 @@ func (x *fault) isOf(member string) bool { return x.job.Node != nil && x.job.Nod
 func (p *inPlace) affects(volume string) bool {
 	return len(p.all(func(x *fault) bool {
 		v := x.job.Volume
-		return x.job.Action.Fate == action.NoPower || v != nil && (volume == "" || v.Name() == volume)
+		return x.job.Action.Fate == fault.NoPower || v != nil && (volume == "" || v.Name() == volume)
 	})) > 0
 }
 

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/plimsoll-bench/plimsoll/fault"
 	"github.com/plimsoll-bench/plimsoll/lab/action"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/spec"
@@ -17,7 +18,7 @@ func faultOn(name string, n *fakeNode, h *fakeHost) *fault {
 		t.Node = n
 	}
 	return &fault{LabFault: record.LabFault{Action: name, Target: t.Name(), Since: time.Now()},
-		job: &action.Job{Action: action.Find(name), Fault: spec.Fault{Strike: spec.Strike{Action: name, Target: t.Name()}},
+		job: &action.Job{Action: fault.Find(name), Fault: spec.Fault{Strike: spec.Strike{Action: name, Target: t.Name()}},
 			Target: t}}
 }
 
@@ -29,16 +30,16 @@ func TestFaultsThatEndOthers(t *testing.T) {
 		before, then *fault
 		ends         bool
 	}{
-		{faultOn(action.Pause, n1, h1), faultOn(action.Kill, n1, h1), true},
-		{faultOn(action.Pause, n1, h1), faultOn(action.Stop, n1, h1), true},
-		{faultOn(action.Pause, n1, h1), faultOn(action.Kill, n2, h2), false},
-		{faultOn(action.Pause, n1, h1), faultOn(action.PowerOff, nil, h1), true},
-		{faultOn(action.Pause, nil, h1), faultOn(action.PowerLoss, nil, h1), true},
-		{faultOn(action.Pause, nil, h1), faultOn(action.PowerOff, nil, h2), false},
-		{faultOn(action.Kill, n1, h1), faultOn(action.Stop, n1, h1), true},
-		{faultOn(action.Kill, n1, h1), faultOn(action.PowerOff, nil, h1), false}, // it stays down when the host is back
-		{faultOn(action.Cut, nil, h1), faultOn(action.PowerOff, nil, h1), false},
-		{faultOn(action.Kill, n1, h1), faultOn(action.Pause, n2, h2), false},
+		{faultOn(fault.Pause, n1, h1), faultOn(fault.Kill, n1, h1), true},
+		{faultOn(fault.Pause, n1, h1), faultOn(fault.Stop, n1, h1), true},
+		{faultOn(fault.Pause, n1, h1), faultOn(fault.Kill, n2, h2), false},
+		{faultOn(fault.Pause, n1, h1), faultOn(fault.PowerOff, nil, h1), true},
+		{faultOn(fault.Pause, nil, h1), faultOn(fault.PowerLoss, nil, h1), true},
+		{faultOn(fault.Pause, nil, h1), faultOn(fault.PowerOff, nil, h2), false},
+		{faultOn(fault.Kill, n1, h1), faultOn(fault.Stop, n1, h1), true},
+		{faultOn(fault.Kill, n1, h1), faultOn(fault.PowerOff, nil, h1), false}, // it stays down when the host is back
+		{faultOn(fault.Cut, nil, h1), faultOn(fault.PowerOff, nil, h1), false},
+		{faultOn(fault.Kill, n1, h1), faultOn(fault.Pause, n2, h2), false},
 	} {
 		var p inPlace
 		p.add(c.before, 0, nil)
@@ -57,7 +58,7 @@ func TestFaultsInPlace(t *testing.T) {
 	if _, err := p.find(Healing{Target: "host1"}); err == nil || !strings.Contains(err.Error(), "this lab has no faults") {
 		t.Errorf("of nothing: %v", err)
 	}
-	kill, cut := faultOn(action.Kill, n, h), faultOn(action.Cut, nil, h)
+	kill, cut := faultOn(fault.Kill, n, h), faultOn(fault.Cut, nil, h)
 	kill.requested = "primary"
 	p.add(kill, 0, nil)
 	healed := make(chan *fault, 1)
@@ -96,8 +97,8 @@ func TestFaultsInPlace(t *testing.T) {
 // A fault of all disks of a volume ends when the last of them was replaced.
 func TestFaultsEndWithTheirDisks(t *testing.T) {
 	v := &fakeVolume{name: "rs0-1"}
-	all := &fault{LabFault: record.LabFault{Action: action.DiskFail},
-		job: &action.Job{Action: action.Find(action.DiskFail),
+	all := &fault{LabFault: record.LabFault{Action: fault.DiskFail},
+		job: &action.Job{Action: fault.Find(fault.DiskFail),
 			Target: action.Target{Host: &fakeHost{name: "host1"}, Volume: v, Disks: []string{"d1", "d2"}, AllDisks: true}}}
 	var p inPlace
 	p.add(all, 0, nil)
