@@ -1,8 +1,9 @@
-// Package fault is the catalogue of faults and of planned events: names, help, what they need and take, what clients notice,
-// and the checks of a request. It breaks nothing. Labs do it in package lab/action; package platform and those in it do it in
-// other deployments.
+// Package fault is the catalogue of faults and of planned events: names, help, what they need and take, what clients
+// notice, and the checks of a request. It breaks nothing. Labs do it in package lab/action; package platform and those
+// in it do it in other deployments.
 //
-// To add an action, add a row to the table in table.go, and what does it: a value in lab/action, or a case of a platform.
+// To add an action, add a row to the table in table.go, and what does it: a value in lab/action or a case of a
+// platform.
 package fault
 
 import (

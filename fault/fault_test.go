@@ -36,6 +36,7 @@ func TestTable(t *testing.T) {
 			t.Errorf("no action takes %s", d.Name)
 		}
 	}
+	mode := func(name string) bool { return slices.Contains(Modes(), name) }
 	seen := map[string]bool{}
 	for _, a := range All() {
 		if seen[a.Name] || Find(a.Name) != a {
@@ -45,7 +46,7 @@ func TestTable(t *testing.T) {
 		for what, wrong := range map[string]bool{
 			"help":                                       a.Help == "",
 			"what it is done to":                         a.On == 0,
-			"a failure mode":                             !slices.Contains(Modes(), a.Mode) || a.Isolated != "" && !slices.Contains(Modes(), a.Isolated),
+			"a failure mode":                             !mode(a.Mode) || a.Isolated != "" && !mode(a.Isolated),
 			"one way in which it is over":                a.Event && a.Lasts,
 			"a place where it is done":                   a.DrillOnly && !a.Plain && a.Name != RollingRestart,
 			"check if it takes details":                  a.Check == nil && len(a.Takes) > 0,

@@ -91,9 +91,9 @@ var ofLabs = []Action{
 		NoLab:   "a lab has no spare member. Use " + RemoveMember + ": reverting adds the member again",
 		Lacking: "the members of its set are those that run",
 		Help:    "a new member is added to the set, with the commands of a platform file"},
-	{Name: ChunkMigration, On: Collection, Implied: OfWorkload, Needs: NeedsShards, Event: true, Plain: true, DrillOnly: true, Mode: Planned,
-		Lacking: "it has no shards",
-		Help:    "a chunk is moved from the shard that has the most chunks to the one that has the fewest"},
+	{Name: ChunkMigration, On: Collection, Implied: OfWorkload, Needs: NeedsShards, Event: true, Plain: true,
+		DrillOnly: true, Mode: Planned, Lacking: "it has no shards",
+		Help: "a chunk is moved from the shard that has the most chunks to the one that has the fewest"},
 	{Name: Compaction, On: Member, Event: true, Plain: true, DrillOnly: true, Mode: Planned,
 		Lacking: "it has no compact command; PostgreSQL reuses space by vacuum",
 		Help:    "the command compact, for each collection of the workload"},
@@ -113,13 +113,14 @@ var ofLabs = []Action{
 }
 
 // kinds are the kinds of the fault filesystem that the actions on disks are.
-var kinds = map[string]string{DiskFail: faultfs.Dead, DiskError: faultfs.Error, DiskFull: faultfs.Full, DiskSlow: faultfs.Slow,
-	DiskHang: faultfs.Hang, DiskCorrupt: faultfs.Corrupt, DiskTorn: faultfs.Torn, DiskLie: faultfs.Lie}
+var kinds = map[string]string{DiskFail: faultfs.Dead, DiskError: faultfs.Error, DiskFull: faultfs.Full,
+	DiskSlow: faultfs.Slow, DiskHang: faultfs.Hang, DiskCorrupt: faultfs.Corrupt, DiskTorn: faultfs.Torn,
+	DiskLie: faultfs.Lie}
 
 // ofDisk is an action that the fault filesystem implements as one of its kinds of faults.
 func ofDisk(name, help string, takes ...string) Action {
-	a := Action{Name: name, On: Disk, Needs: NeedsFaults, Help: help, Takes: append(takes, "ops", "probability"), Lasts: true, Mode: Storage,
-		Check: func(f spec.Fault) error { return refused(OfDisk(f).Check()) }}
+	a := Action{Name: name, On: Disk, Needs: NeedsFaults, Help: help, Takes: append(takes, "ops", "probability"), Lasts: true,
+		Mode: Storage, Check: func(f spec.Fault) error { return refused(OfDisk(f).Check()) }}
 	if name == DiskSlow {
 		a.Mode = Late
 	}

@@ -74,13 +74,13 @@ func (b *breaker) fail(ctx context.Context, f spec.Fault, limit time.Duration) (
 
 // revertFailed heals a fault of which only a part may be in effect, as soon as its locks are free. Until then it is in
 // place like any other.
-func (b *breaker) revertFailed(x *fault) {
+func (b *breaker) revertFailed(x *injected) {
 	x.failed = true
-	b.inPlace.add(x, time.Nanosecond, func(x *fault) { b.healLater(x, "failure") })
+	b.inPlace.add(x, time.Nanosecond, func(x *injected) { b.healLater(x, "failure") })
 }
 
 // prepare finds the target of a fault, and refuses an action that the target does not support.
-func (b *breaker) prepare(ctx context.Context, f spec.Fault) (*fault, error) {
+func (b *breaker) prepare(ctx context.Context, f spec.Fault) (*injected, error) {
 	a := action.Find(f.Strike.Action)
 	if a == nil {
 		return nil, refuse("%s is an action of %s only", f.Strike.Action, fault.Find(f.Strike.Action).Platform)
@@ -90,7 +90,7 @@ func (b *breaker) prepare(ctx context.Context, f spec.Fault) (*fault, error) {
 		return nil, err
 	}
 	j := &action.Job{Action: a, Fault: f, Target: t, Site: b}
-	x := &fault{LabFault: record.LabFault{Action: a.Name, Target: t.Name()}, job: j,
+	x := &injected{LabFault: record.LabFault{Action: a.Name, Target: t.Name()}, job: j,
 		requested: presentName(f.Strike.Target)}
 	switch server := t.Node == nil || t.Node.Kind() != topology.KindVolume; {
 	case t.Volume != nil && a.On != fault.Disk:
@@ -129,7 +129,7 @@ func keys(j *action.Job) []string {
 }
 
 // checkState refuses a fault that is not possible in the present state of its target.
-func (b *breaker) checkState(x *fault) error {
+func (b *breaker) checkState(x *injected) error {
 	j := x.job
 	if j.Volume == nil && j.Host.State() == host.Off {
 		return refuse("host %s has no power, so %s is not possible", j.Host.Name(), x.Action)
@@ -137,7 +137,7 @@ func (b *breaker) checkState(x *fault) error {
 	if j.Node != nil && !j.Node.Status().Running {
 		return refuse("%s is not running, so %s is not possible", x.Target, x.Action)
 	}
-	for _, other := range b.inPlace.all(func(f *fault) bool { return f.job.Same(j) }) {
+	for _, other := range b.inPlace.all(func(f *injected) bool { return f.job.Same(j) }) {
 		text, _ := other.event(other.Since)
 		return refuse("%s is in place already, as fault %d. Revert it first: plimsoll lab revert %s %[2]d",
 			text, other.ID, b.lab)
@@ -146,14 +146,14 @@ func (b *breaker) checkState(x *fault) error {
 }
 
 // register adds a fault to those in place and starts its time limit.
-func (b *breaker) register(x *fault, limit time.Duration) {
+func (b *breaker) register(x *injected, limit time.Duration) {
 	text, data := x.event(x.Since)
 	if !x.job.Action.Lasts {
 		delete(data, "id")
 		b.event("fault", text, data)
 		return
 	}
-	ended := b.inPlace.add(x, limit, func(x *fault) { b.healLater(x, "limit") })
+	ended := b.inPlace.add(x, limit, func(x *injected) { b.healLater(x, "limit") })
 	data["id"] = strconv.Itoa(x.ID)
 	b.event("fault", text+durations(x.job.Fault.For.Std(), limit), data)
 	if x.job.Action.Fate == fault.NoPower {

@@ -12,13 +12,13 @@ import (
 )
 
 // faultOn is a fault of a name that is done to a member, or to its host where there is none.
-func faultOn(name string, n *fakeNode, h *fakeHost) *fault {
+func faultOn(name string, n *fakeNode, h *fakeHost) *injected {
 	t := action.Target{Host: h}
 	if n != nil {
 		t.Node = n
 	}
-	return &fault{LabFault: record.LabFault{Action: name, Target: t.Name(), Since: time.Now()},
-		job: &action.Job{Action: fault.Find(name), Fault: spec.Fault{Strike: spec.Strike{Action: name, Target: t.Name()}},
+	return &injected{LabFault: record.LabFault{Action: name, Target: t.Name(), Since: time.Now()},
+		job: &action.Job{Action: action.Find(name), Fault: spec.Fault{Strike: spec.Strike{Action: name, Target: t.Name()}},
 			Target: t}}
 }
 
@@ -27,7 +27,7 @@ func TestFaultsThatEndOthers(t *testing.T) {
 	h1, h2 := &fakeHost{name: "host1"}, &fakeHost{name: "host2"}
 	n1, n2 := &fakeNode{name: "rs0-1", host: h1}, &fakeNode{name: "rs0-2", host: h2}
 	for _, c := range []struct {
-		before, then *fault
+		before, then *injected
 		ends         bool
 	}{
 		{faultOn(fault.Pause, n1, h1), faultOn(fault.Kill, n1, h1), true},
@@ -61,17 +61,18 @@ func TestFaultsInPlace(t *testing.T) {
 	kill, cut := faultOn(fault.Kill, n, h), faultOn(fault.Cut, nil, h)
 	kill.requested = "primary"
 	p.add(kill, 0, nil)
-	healed := make(chan *fault, 1)
-	p.add(cut, time.Millisecond, func(x *fault) { healed <- x })
+	healed := make(chan *injected, 1)
+	p.add(cut, time.Millisecond, func(x *injected) { healed <- x })
 	if x := <-healed; x != cut || cut.Until == nil || cut.ID != 2 {
 		t.Errorf("after its limit %+v was to be healed", x)
 	}
 	for _, c := range []struct {
 		what Healing
-		want []*fault
+		want []*injected
 	}{
-		{Healing{ID: 1}, []*fault{kill}}, {Healing{Target: "primary"}, []*fault{kill}}, {Healing{Target: "pg-1"}, []*fault{kill}},
-		{Healing{Target: "host1"}, []*fault{cut}}, {Healing{All: true}, []*fault{kill, cut}}, {Healing{ID: 3}, nil},
+		{Healing{ID: 1}, []*injected{kill}}, {Healing{Target: "primary"}, []*injected{kill}},
+		{Healing{Target: "pg-1"}, []*injected{kill}},
+		{Healing{Target: "host1"}, []*injected{cut}}, {Healing{All: true}, []*injected{kill, cut}}, {Healing{ID: 3}, nil},
 		{Healing{Target: "rs0-2"}, nil},
 	} {
 		got, err := p.find(c.what)
@@ -97,8 +98,8 @@ func TestFaultsInPlace(t *testing.T) {
 // A fault of all disks of a volume ends when the last of them was replaced.
 func TestFaultsEndWithTheirDisks(t *testing.T) {
 	v := &fakeVolume{name: "rs0-1"}
-	all := &fault{LabFault: record.LabFault{Action: fault.DiskFail},
-		job: &action.Job{Action: fault.Find(fault.DiskFail),
+	all := &injected{LabFault: record.LabFault{Action: fault.DiskFail},
+		job: &action.Job{Action: action.Find(fault.DiskFail),
 			Target: action.Target{Host: &fakeHost{name: "host1"}, Volume: v, Disks: []string{"d1", "d2"}, AllDisks: true}}}
 	var p inPlace
 	p.add(all, 0, nil)

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/fault"
-	"github.com/plimsoll-bench/plimsoll/record"
 )
 
 // External is an injector for a fault that a person or another program injects, into any target. It only notes when:

@@ -187,25 +187,25 @@ func TestFaultsHitAndHeal(t *testing.T) {
 	}
 	b.load(t)
 	b.until(t, "the lab is whole", whole)
-	fault := func(text string) spec.Fault { return spec.Fault{Strike: spec.ParseStrike(text)} }
-	t.Run("kill", func(t *testing.T) { b.breaks(t, fault("kill:secondary"), fault.Crash, "ended", nil) })
+	faultOf := func(text string) spec.Fault { return spec.Fault{Strike: spec.ParseStrike(text)} }
+	t.Run("kill", func(t *testing.T) { b.breaks(t, faultOf("kill:secondary"), fault.Crash, "ended", nil) })
 	t.Run("kill-patroni", func(t *testing.T) {
-		b.breaks(t, fault("kill-patroni:secondary"), fault.Crash, "runs without Patroni", nil)
+		b.breaks(t, faultOf("kill-patroni:secondary"), fault.Crash, "runs without Patroni", nil)
 	})
-	t.Run("stop", func(t *testing.T) { b.breaks(t, fault("stop:gateway"), fault.Planned, "ended", nil) })
-	t.Run("pause a member", func(t *testing.T) { b.breaks(t, fault("pause:secondary"), fault.BlackHole, "", nil) })
-	t.Run("pause a host", func(t *testing.T) { b.breaks(t, fault("pause:gateway1"), fault.BlackHole, "", nil) })
+	t.Run("stop", func(t *testing.T) { b.breaks(t, faultOf("stop:gateway"), fault.Planned, "ended", nil) })
+	t.Run("pause a member", func(t *testing.T) { b.breaks(t, faultOf("pause:secondary"), fault.BlackHole, "", nil) })
+	t.Run("pause a host", func(t *testing.T) { b.breaks(t, faultOf("pause:gateway1"), fault.BlackHole, "", nil) })
 	t.Run("step-down", func(t *testing.T) {
-		b.breaks(t, fault("step-down:primary"), fault.Planned, "is the primary after", nil)
+		b.breaks(t, faultOf("step-down:primary"), fault.Planned, "is the primary after", nil)
 	})
-	t.Run("cut", func(t *testing.T) { b.breaks(t, fault("cut:secondary"), fault.BlackHole, "hangs", nil) })
+	t.Run("cut", func(t *testing.T) { b.breaks(t, faultOf("cut:secondary"), fault.BlackHole, "hangs", nil) })
 	t.Run("cut a pair in one direction", func(t *testing.T) {
 		b.breaks(t, spec.Fault{Strike: spec.ParseStrike("cut:primary"), From: "secondary", Direction: "out"}, fault.BlackHole, "dropped", nil)
 	})
 	t.Run("slow", func(t *testing.T) {
 		b.breaks(t, spec.Fault{Strike: spec.ParseStrike("slow:primary"), Rate: 20_000}, fault.Late, "delayed packets", nil)
 	})
-	t.Run("power-off", func(t *testing.T) { b.breaks(t, fault("power-off:secondary"), fault.BlackHole, "hangs", nil) })
+	t.Run("power-off", func(t *testing.T) { b.breaks(t, faultOf("power-off:secondary"), fault.BlackHole, "hangs", nil) })
 	t.Run("power-loss", func(t *testing.T) {
 		b.breaks(t, spec.Fault{Strike: spec.ParseStrike("power-loss:primary"), Keep: 0.5, Seed: 3}, fault.BlackHole, "discarded", nil)
 	})

@@ -1,7 +1,7 @@
 // Package action is how a lab does the actions of package fault: apply, undo and witness of each.
 //
-// The supervisor (package lab) knows which faults are in place, and until when. Package platform decides how long it polls a
-// witness, and package drill judges lost writes.
+// The supervisor (package lab) knows which faults are in place, and until when. Package platform decides how long it
+// polls a witness, and package drill judges lost writes.
 package action
 
 import (
@@ -15,8 +15,8 @@ type Action struct {
 	*fault.Action
 	// Suits checks the target in this lab, beyond On and Needs; may be nil.
 	Suits func(j *Job) error
-	// Apply returns when the fault is in effect; that of an event returns at its end. If it fails and did not refuse, a part
-	// may be in effect, and the lab calls Undo.
+	// Apply returns when the fault is in effect; that of an event returns at its end. If it fails and did not refuse, a
+	// part may be in effect, and the lab calls Undo.
 	Apply func(ctx context.Context, j *Job) error
 	// Undo heals the fault, or what Apply did of it, and returns when that is done; nil for an action that does not last.
 	Undo func(ctx context.Context, j *Job) error

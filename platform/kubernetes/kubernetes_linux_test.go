@@ -59,7 +59,7 @@ func TestFaultsOnKubernetes(t *testing.T) {
 
 func testKilled(t *testing.T, b *bed) {
 	b.write(t)
-	_, known := b.inject(t, fault("pod-kill:standalone"))
+	_, known := b.inject(t, faultOf("pod-kill:standalone"))
 	if known.Target != "reattached-0" || known.Manner != fault.Crash || known.Lasts || known.TakesDown {
 		t.Errorf("%+v", known)
 	}
@@ -85,7 +85,7 @@ func other(node string) string {
 // A drained node loses its member to the other one. What a killed process leaves behind is reverted by the journal.
 func testDrained(t *testing.T, b *bed) {
 	from := b.node(t)
-	i, known := b.inject(t, fault("node-drain:reattached-0"))
+	i, known := b.inject(t, faultOf("node-drain:reattached-0"))
 	if known.Target != from || !known.Lasts || known.TakesDown {
 		t.Errorf("%+v", known)
 	}
@@ -118,7 +118,7 @@ func testDrained(t *testing.T, b *bed) {
 
 // The attachment of the volume is deleted, and Kubernetes attaches the volume again.
 func testDetached(t *testing.T, b *bed) {
-	if _, known := b.inject(t, fault("volume-detach:reattached-0")); known.Manner != fault.Storage || known.Lasts {
+	if _, known := b.inject(t, faultOf("volume-detach:reattached-0")); known.Manner != fault.Storage || known.Lasts {
 		t.Errorf("%+v", known)
 	}
 	b.count(t)
@@ -161,7 +161,7 @@ func (b *bed) chaosMesh(t *testing.T) dynamic.Interface {
 }
 
 func testChaosMesh(t *testing.T, b *bed) {
-	delay := fault("pod-delay:reattached-0")
+	delay := faultOf("pod-delay:reattached-0")
 	delay.Delay = spec.Duration(20 * time.Millisecond)
 	i, err := b.platform.Fault(delay, 0)
 	if err != nil {
@@ -220,7 +220,7 @@ func testNodeKilled(t *testing.T, b *bed) {
 		return err == nil && podErr == nil && kubetest.Ready(n) == core.ConditionUnknown && p.DeletionTimestamp != nil &&
 			p.Spec.NodeName == from
 	})
-	i, known := b.inject(t, fault("node-out-of-service:reattached-0"))
+	i, known := b.inject(t, faultOf("node-out-of-service:reattached-0"))
 	if known.Target != from || !known.Lasts {
 		t.Errorf("%+v", known)
 	}

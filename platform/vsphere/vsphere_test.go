@@ -24,7 +24,6 @@ import (
 	"github.com/plimsoll-bench/plimsoll/platform"
 	"github.com/plimsoll-bench/plimsoll/platform/command"
 	"github.com/plimsoll-bench/plimsoll/platform/vsphere/vspheretest"
-	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/store/null"
 )
