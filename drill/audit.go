@@ -17,10 +17,10 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/writeconcern"
 
 	"github.com/plimsoll-bench/plimsoll/drill/ledger"
+	"github.com/plimsoll-bench/plimsoll/fault"
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/internal/wait"
 	"github.com/plimsoll-bench/plimsoll/lab"
-	"github.com/plimsoll-bench/plimsoll/lab/action"
 	"github.com/plimsoll-bench/plimsoll/platform"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/run"
@@ -250,7 +250,7 @@ func (a *auditor) backups(ctx context.Context, r *round) (list []ledger.Copy) {
 		f := r.result.Faults[i]
 		name := "the backup of " + f.Target
 		known := func(c ledger.Copy) bool { return c.Name() == name }
-		if f.Fault.Action != action.Backup || f.Event == nil || f.Event.Outcome != record.EventCompleted ||
+		if f.Fault.Action != fault.Backup || f.Event == nil || f.Event.Outcome != record.EventCompleted ||
 			slices.ContainsFunc(list, known) {
 			continue
 		}

@@ -8,9 +8,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/plimsoll-bench/plimsoll/fault"
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/internal/wait"
-	"github.com/plimsoll-bench/plimsoll/lab/action"
 	"github.com/plimsoll-bench/plimsoll/platform"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/spec"
@@ -112,7 +112,7 @@ func (b *breaker) run(ctx, after context.Context, asked spec.Fault, due, until t
 		return
 	}
 	f := &roundFault{spec: asked, before: b.members(ctx)}
-	if a := action.Find(asked.Strike.Action); asked.Exec == nil && a != nil {
+	if a := fault.Find(asked.Strike.Action); asked.Exec == nil && a != nil {
 		f.event = a.Event
 	}
 	if !b.sleepUntil(ctx, due) {
@@ -214,7 +214,7 @@ func (b *breaker) members(ctx context.Context) []record.LabMember {
 // inject ignores an interruption of the load, so that no fault is left half injected and unknown.
 func (b *breaker) inject(after context.Context, f *roundFault) (err error) {
 	injecting := wait.Wait{Name: "injection of " + f.spec.Strike.String(), Limit: injectAtMost}
-	if f.spec.Strike.Action == action.AddMember { // it copies all data
+	if f.spec.Strike.Action == fault.AddMember { // it copies all data
 		injecting.Limit = b.spec.Measured() + b.spec.Recovery.Std()
 	}
 	return injecting.Do(after, func(ctx context.Context) error { return b.injectIn(ctx, f) })
@@ -443,7 +443,7 @@ func (b *breaker) tookPrimary() bool {
 			return false
 		}
 		anyPrimary := slices.ContainsFunc(f.struck, func(m record.LabMember) bool { return f.struckPrimary(m.Set) })
-		return f.Manner == record.MannerUnknown || anyPrimary && f.Unseats
+		return f.Manner == fault.Unknown || anyPrimary && f.Unseats
 	})
 }
 

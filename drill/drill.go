@@ -11,10 +11,10 @@ import (
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/drill/ledger"
+	"github.com/plimsoll-bench/plimsoll/fault"
 	"github.com/plimsoll-bench/plimsoll/fleet"
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/internal/wait"
-	"github.com/plimsoll-bench/plimsoll/lab/action"
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/platform"
 	"github.com/plimsoll-bench/plimsoll/record"
@@ -68,13 +68,13 @@ func Check(asked spec.Drill) error {
 		errs = append(errs, run.CheckLab(*asked.Lab, asked.Run))
 	}
 	_, lab := spec.LabOf(asked.Run.Target)
-	for _, f := range action.Complete(asked.Faults) {
+	for _, f := range fault.Complete(asked.Faults) {
 		if f.Exec != nil {
 			continue // spec checked it
 		}
-		if err := action.Check(f); err != nil {
+		if err := fault.Check(f); err != nil {
 			errs = append(errs, fmt.Errorf("fault: %q: %w", f.Strike, err))
-		} else if !lab && asked.Platform == "" && !action.Find(f.Strike.Action).Plain {
+		} else if !lab && asked.Platform == "" && !fault.Find(f.Strike.Action).Plain {
 			errs = append(errs, fmt.Errorf("faults: on a target that is not a lab, a drill needs the commands that inject %s. "+
 				"Name a platform file (--platform), or set external: true and inject the fault yourself", f.Strike))
 		}
@@ -115,7 +115,7 @@ func Run(ctx context.Context, asked spec.Drill, o Options) (*record.Drill, error
 	if err := Check(asked); err != nil {
 		return nil, &run.Error{Stage: run.Specification, Err: err}
 	}
-	asked.Faults = action.Complete(asked.Faults)
+	asked.Faults = fault.Complete(asked.Faults)
 	if o.Progress == nil {
 		o.Progress = silent{}
 	}

@@ -14,6 +14,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
 	"github.com/plimsoll-bench/plimsoll/drill/ledger"
+	"github.com/plimsoll-bench/plimsoll/fault"
 	"github.com/plimsoll-bench/plimsoll/lab"
 	"github.com/plimsoll-bench/plimsoll/lab/action"
 	"github.com/plimsoll-bench/plimsoll/lab/engine/enginetest"
@@ -118,7 +119,7 @@ func (l *hangingLab) Fail(ctx context.Context, f spec.Fault, _ time.Duration) (r
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	one := record.LabFault{Action: f.Strike.Action, Target: "rs0-1"}
-	if f.Strike.Action != action.Backup {
+	if f.Strike.Action != fault.Backup {
 		one.ID = 1
 		l.faults = []record.LabFault{one}
 		_ = l.process.Process.Kill()

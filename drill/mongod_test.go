@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/plimsoll-bench/plimsoll/lab/action"
+	"github.com/plimsoll-bench/plimsoll/fault"
 	"github.com/plimsoll-bench/plimsoll/platform"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/spec"
@@ -43,9 +43,9 @@ func TestElectedWhenThePrimarySays(t *testing.T) {
 func TestStepDownStrikesNobody(t *testing.T) {
 	began := time.Now()
 	breaks := newBreaker(&campaign{}, spec.Drill{}, &target{before: labOfSets("rs0", 3), lab: noLab{}}, nil)
-	for _, name := range []string{action.StepDown, action.Kill} {
+	for _, name := range []string{fault.StepDown, fault.Kill} {
 		f := &roundFault{spec: spec.Fault{Strike: spec.Strike{Action: name, Target: "primary"}},
-			Injection: platform.Injection{Effective: time.Now(), TakesDown: name == action.Kill, Unseats: true},
+			Injection: platform.Injection{Effective: time.Now(), TakesDown: name == fault.Kill, Unseats: true},
 			struck:    breaks.target.before.Members[:1]}
 		f.Requested = began
 		breaks.add(f)

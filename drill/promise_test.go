@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/plimsoll-bench/plimsoll/lab/action"
+	"github.com/plimsoll-bench/plimsoll/fault"
 	"github.com/plimsoll-bench/plimsoll/platform"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/server"
@@ -129,7 +129,7 @@ func TestSetsAreJudgedByThemselves(t *testing.T) {
 	kill := func(l record.Lab, members ...record.LabMember) *breaker {
 		b := newBreaker(&campaign{}, spec.Drill{}, &target{before: l, lab: noLab{}}, nil)
 		for _, m := range members {
-			b.add(&roundFault{spec: spec.Fault{Strike: spec.Strike{Action: action.Kill, Target: m.Name}},
+			b.add(&roundFault{spec: spec.Fault{Strike: spec.Strike{Action: fault.Kill, Target: m.Name}},
 				Injection: platform.Injection{Effective: time.Now(), TakesDown: true, Unseats: true},
 				struck:    []record.LabMember{m}})
 		}

@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/drill/ledger"
+	"github.com/plimsoll-bench/plimsoll/fault"
 	"github.com/plimsoll-bench/plimsoll/fleet"
-	"github.com/plimsoll-bench/plimsoll/lab/action"
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/platform"
 	"github.com/plimsoll-bench/plimsoll/record"
@@ -228,7 +228,7 @@ func (r *round) checkPlacement(ctx context.Context) {
 	books := &r.operations.books
 	now, err := r.target.placement(ctx, r.spec.Run.Database, books.wrapped.Collections())
 	if slices.ContainsFunc(r.spec.Faults, func(f spec.Fault) bool {
-		return f.Strike.Action == action.ChunkMigration
+		return f.Strike.Action == fault.ChunkMigration
 	}) {
 		return // it was planned
 	}

@@ -12,7 +12,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
 	"github.com/plimsoll-bench/plimsoll/drill/ledger"
-	"github.com/plimsoll-bench/plimsoll/lab/action"
+	"github.com/plimsoll-bench/plimsoll/fault"
 	"github.com/plimsoll-bench/plimsoll/platform"
 	"github.com/plimsoll-bench/plimsoll/platform/maintenance"
 	"github.com/plimsoll-bench/plimsoll/record"
@@ -309,7 +309,7 @@ func degraded(l record.Lab) []string {
 func damagedTargets(faults []record.DrillFault, specs []spec.Fault) []string {
 	var targets []string
 	for _, f := range faults {
-		a := action.Find(f.Fault.Action)
+		a := fault.Find(f.Fault.Action)
 		damages := a != nil && a.Damages != nil && slices.ContainsFunc(specs, func(s spec.Fault) bool {
 			return s.Strike == f.Fault && a.Damages(s)
 		})

@@ -21,8 +21,8 @@ import (
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/disk/disktest"
+	"github.com/plimsoll-bench/plimsoll/fault"
 	"github.com/plimsoll-bench/plimsoll/lab"
-	"github.com/plimsoll-bench/plimsoll/lab/action"
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
@@ -214,7 +214,7 @@ func testProbeKilled(t *testing.T, b *labProxy, name string) {
 	close(begun)
 	p.ends(t).must(t, -1)
 	if !slices.ContainsFunc(eventsOf(t, name), func(e record.LabEvent) bool {
-		return e.Kind == "fault" && strings.HasPrefix(e.Text, action.PowerLoss)
+		return e.Kind == "fault" && strings.HasPrefix(e.Text, fault.PowerLoss)
 	}) {
 		t.Fatal("no power was cut")
 	}

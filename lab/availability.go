@@ -130,7 +130,7 @@ func howEnded(n engine.Node) string {
 }
 
 // hostLost schedules the restart of the members of a dead host on other hosts.
-func (a *availability) hostLost(x *fault) {
+func (a *availability) hostLost(x *injected) {
 	if !a.policy.Restart {
 		return
 	}
@@ -146,7 +146,7 @@ const retryAfter = 2 * time.Second
 
 // evacuate starts the members of a dead host on other hosts, with their volumes, as vSphere HA and Kubernetes do. They
 // stay there when the host returns. The lab retries failed starts as long as the host is dead.
-func (a *availability) evacuate(x *fault) {
+func (a *availability) evacuate(x *injected) {
 	reported := map[string]string{} // the last error by member
 	for again := true; again; again = again && a.pause(retryAfter) {
 		again = a.evacuateOnce(x, reported)
@@ -154,7 +154,7 @@ func (a *availability) evacuate(x *fault) {
 }
 
 // evacuateOnce tries each member of a dead host once, and says whether some are left.
-func (a *availability) evacuateOnce(x *fault, reported map[string]string) (left bool) {
+func (a *availability) evacuateOnce(x *injected, reported map[string]string) (left bool) {
 	defer a.locks.lock(keys(x.job)...)()
 	if x.job.Host.State() != host.Off || !a.inPlace.has(x) {
 		return false
@@ -197,7 +197,7 @@ func (a *availability) restartElsewhere(name string, dead host.Host) error {
 	for _, to := range candidates {
 		err := a.startOn(ctx, n, to, dead)
 		if err == nil {
-			a.inPlace.remove(a.inPlace.all(func(f *fault) bool { return f.isOf(name) })...) // they ended it there
+			a.inPlace.remove(a.inPlace.all(func(f *injected) bool { return f.isOf(name) })...) // they ended it there
 			a.event("restart", fmt.Sprintf("%s was started on %s, because %s is dead", name, to.Name(), dead.Name()),
 				map[string]string{"member": name, "host": to.Name(), "from": dead.Name()})
 			return nil

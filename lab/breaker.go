@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/plimsoll-bench/plimsoll/fault"
 	"github.com/plimsoll-bench/plimsoll/internal/nearest"
 	"github.com/plimsoll-bench/plimsoll/lab/action"
 	"github.com/plimsoll-bench/plimsoll/lab/faultfs"
@@ -35,7 +36,7 @@ const healLimit = 5 * time.Minute
 // fail injects a fault and returns when it is in effect. The lab heals it after the limit; 0 is never. A fault that
 // could not be injected as a whole is healed at once.
 func (b *breaker) fail(ctx context.Context, f spec.Fault, limit time.Duration) (record.LabFault, error) {
-	if err := action.Check(f); err != nil {
+	if err := fault.Check(f); err != nil {
 		return record.LabFault{}, err
 	}
 	if limit < 0 {
@@ -44,7 +45,7 @@ func (b *breaker) fail(ctx context.Context, f spec.Fault, limit time.Duration) (
 	if b.inventory.running() == nil {
 		return record.LabFault{}, refuse("the lab is not up")
 	}
-	if a := action.Find(f.Strike.Action); a.Apply == nil {
+	if a := fault.Find(f.Strike.Action); !a.InLab() && a.Platform == "" {
 		return record.LabFault{}, refuse("%s is an event of drills: plimsoll drill lab:%s --fault %s", a.Name, b.lab, f.Strike)
 	}
 	x, err := b.prepare(ctx, f)
@@ -73,36 +74,36 @@ func (b *breaker) fail(ctx context.Context, f spec.Fault, limit time.Duration) (
 
 // revertFailed heals a fault of which only a part may be in effect, as soon as its locks are free. Until then it is in
 // place like any other.
-func (b *breaker) revertFailed(x *fault) {
+func (b *breaker) revertFailed(x *injected) {
 	x.failed = true
-	b.inPlace.add(x, time.Nanosecond, func(x *fault) { b.healLater(x, "failure") })
+	b.inPlace.add(x, time.Nanosecond, func(x *injected) { b.healLater(x, "failure") })
 }
 
 // prepare finds the target of a fault, and refuses an action that the target does not support.
-func (b *breaker) prepare(ctx context.Context, f spec.Fault) (*fault, error) {
+func (b *breaker) prepare(ctx context.Context, f spec.Fault) (*injected, error) {
 	a := action.Find(f.Strike.Action)
-	if a.Platform != "" {
-		return nil, refuse("%s is an action of %s only", a.Name, a.Platform)
+	if a == nil {
+		return nil, refuse("%s is an action of %s only", f.Strike.Action, fault.Find(f.Strike.Action).Platform)
 	}
 	t, err := b.resolve(ctx, f.Strike, a.On, f.Seed)
 	if err != nil {
 		return nil, err
 	}
 	j := &action.Job{Action: a, Fault: f, Target: t, Site: b}
-	x := &fault{LabFault: record.LabFault{Action: a.Name, Target: t.Name()}, job: j,
+	x := &injected{LabFault: record.LabFault{Action: a.Name, Target: t.Name()}, job: j,
 		requested: presentName(f.Strike.Target)}
 	switch server := t.Node == nil || t.Node.Kind() != topology.KindVolume; {
-	case t.Volume != nil && a.On != action.Disk:
+	case t.Volume != nil && a.On != fault.Disk:
 		return nil, isADisk(f.Strike)
-	case a.On == action.Member && t.Node == nil:
+	case a.On == fault.Member && t.Node == nil:
 		return nil, refuse("%s needs a member, but %s is a host. Name one of its members (%s), or use %s for the whole host",
-			a.Name, x.Target, strings.Join(b.inventory.membersOn(t.Host), ", "), action.PowerOff)
-	case a.On&action.Member != 0 && !server:
+			a.Name, x.Target, strings.Join(b.inventory.membersOn(t.Host), ", "), fault.PowerOff)
+	case a.On&fault.Member != 0 && !server:
 		return nil, refuse("%s needs a server, but %s is a volume without one (engine: none). "+
 			"Name one of its disks, or its host %s", a.Name, x.Target, t.Host.Name())
 	}
 	if f.From != "" {
-		other, err := b.resolve(ctx, spec.Strike{Target: f.From}, action.Host, 0)
+		other, err := b.resolve(ctx, spec.Strike{Target: f.From}, fault.Host, 0)
 		if err != nil {
 			return nil, err
 		}
@@ -128,7 +129,7 @@ func keys(j *action.Job) []string {
 }
 
 // checkState refuses a fault that is not possible in the present state of its target.
-func (b *breaker) checkState(x *fault) error {
+func (b *breaker) checkState(x *injected) error {
 	j := x.job
 	if j.Volume == nil && j.Host.State() == host.Off {
 		return refuse("host %s has no power, so %s is not possible", j.Host.Name(), x.Action)
@@ -136,7 +137,7 @@ func (b *breaker) checkState(x *fault) error {
 	if j.Node != nil && !j.Node.Status().Running {
 		return refuse("%s is not running, so %s is not possible", x.Target, x.Action)
 	}
-	for _, other := range b.inPlace.all(func(f *fault) bool { return f.job.Same(j) }) {
+	for _, other := range b.inPlace.all(func(f *injected) bool { return f.job.Same(j) }) {
 		text, _ := other.event(other.Since)
 		return refuse("%s is in place already, as fault %d. Revert it first: plimsoll lab revert %s %[2]d",
 			text, other.ID, b.lab)
@@ -145,17 +146,17 @@ func (b *breaker) checkState(x *fault) error {
 }
 
 // register adds a fault to those in place and starts its time limit.
-func (b *breaker) register(x *fault, limit time.Duration) {
+func (b *breaker) register(x *injected, limit time.Duration) {
 	text, data := x.event(x.Since)
 	if !x.job.Action.Lasts {
 		delete(data, "id")
 		b.event("fault", text, data)
 		return
 	}
-	ended := b.inPlace.add(x, limit, func(x *fault) { b.healLater(x, "limit") })
+	ended := b.inPlace.add(x, limit, func(x *injected) { b.healLater(x, "limit") })
 	data["id"] = strconv.Itoa(x.ID)
 	b.event("fault", text+durations(x.job.Fault.For.Std(), limit), data)
-	if x.job.Action.Fate == action.NoPower {
+	if x.job.Action.Fate == fault.NoPower {
 		b.availability.hostLost(x)
 	}
 	for _, f := range ended {
@@ -178,22 +179,22 @@ func durations(last, limit time.Duration) (text string) {
 
 // resolve finds the host, member or disks that the target of a fault names. If the action needs a host, a member or a
 // role stands for its host.
-func (b *breaker) resolve(ctx context.Context, what spec.Strike, on action.Kind, seed uint64) (action.Target, error) {
+func (b *breaker) resolve(ctx context.Context, what spec.Strike, on fault.Kind, seed uint64) (action.Target, error) {
 	if h := b.inventory.host(what.Target); h != nil {
-		if on == action.Disk {
+		if on == fault.Disk {
 			return action.Target{}, hostHasNoDisk(what)
 		}
 		return action.Target{Host: h}, nil
 	}
 	member, disk := splitTarget(what.Target)
-	if disk != "" || on == action.Disk {
+	if disk != "" || on == fault.Disk {
 		return b.resolveDisks(ctx, member, disk, seed)
 	}
 	node, err := b.inventory.member(ctx, member, seed)
 	if err != nil {
 		return action.Target{}, err
 	}
-	if on == action.Host {
+	if on == fault.Host {
 		return action.Target{Host: node.Host()}, nil
 	}
 	return action.Target{Node: node, Host: node.Host()}, nil

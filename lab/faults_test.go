@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/plimsoll-bench/plimsoll/lab/action"
+	"github.com/plimsoll-bench/plimsoll/fault"
 	"github.com/plimsoll-bench/plimsoll/lab/host"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/spec"
@@ -52,21 +52,21 @@ func TestTargetsAreFoundByNameAndRole(t *testing.T) {
 		name, target, want string
 		seed               uint64
 	}{
-		{action.Pause, "rs0-2", "rs0-2", 0},
-		{action.Pause, "primary", "rs0-1", 0},
-		{action.Pause, "rs0/secondary", "rs0-2", 0},
-		{action.Pause, "gateway", "gateway-durable", 0},
-		{action.Pause, "host3", "host3", 0},
-		{action.PowerOff, "secondary", "host2", 0},
-		{action.DiskFail, "rs0-1/d2", "rs0-1/d2", 0},
-		{action.DiskFail, "rs0-2", "rs0-2", 0},
-		{action.DiskFail, "primary", "rs0-1", 0},
-		{action.DiskFail, "primary/d2", "rs0-1/d2", 0},
-		{action.DiskFail, "secondary/d1", "rs0-2/d1", 0},
-		{action.DiskFail, "rs0/primary/d1", "rs0-1/d1", 0},
-		{action.DiskFail, "pg-1/d2", "rs0-1/d2", 0}, // the former name
-		{action.Pause, "pg-2", "rs0-2", 0},
-		{action.StepDown, "primary", "rs0-1", 0},
+		{fault.Pause, "rs0-2", "rs0-2", 0},
+		{fault.Pause, "primary", "rs0-1", 0},
+		{fault.Pause, "rs0/secondary", "rs0-2", 0},
+		{fault.Pause, "gateway", "gateway-durable", 0},
+		{fault.Pause, "host3", "host3", 0},
+		{fault.PowerOff, "secondary", "host2", 0},
+		{fault.DiskFail, "rs0-1/d2", "rs0-1/d2", 0},
+		{fault.DiskFail, "rs0-2", "rs0-2", 0},
+		{fault.DiskFail, "primary", "rs0-1", 0},
+		{fault.DiskFail, "primary/d2", "rs0-1/d2", 0},
+		{fault.DiskFail, "secondary/d1", "rs0-2/d1", 0},
+		{fault.DiskFail, "rs0/primary/d1", "rs0-1/d1", 0},
+		{fault.DiskFail, "pg-1/d2", "rs0-1/d2", 0}, // the former name
+		{fault.Pause, "pg-2", "rs0-2", 0},
+		{fault.StepDown, "primary", "rs0-1", 0},
 	} {
 		f := l.mustFail(t, spec.Fault{Strike: spec.Strike{Action: c.name, Target: c.target}, Seed: c.seed})
 		if f.Target != c.want {

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/plimsoll-bench/plimsoll/lab/action"
+	"github.com/plimsoll-bench/plimsoll/fault"
 	"github.com/plimsoll-bench/plimsoll/lab/engine"
 	"github.com/plimsoll-bench/plimsoll/lab/host"
 	"github.com/plimsoll-bench/plimsoll/record"
@@ -99,7 +99,7 @@ var reverted = map[string]string{
 }
 
 // healLater heals a fault without a request. by is a key of [reverted].
-func (b *breaker) healLater(x *fault, by string) {
+func (b *breaker) healLater(x *injected, by string) {
 	if b.ctx.Err() != nil {
 		return
 	}
@@ -109,11 +109,11 @@ func (b *breaker) healLater(x *fault, by string) {
 }
 
 // healOne heals one fault. Two calls at the same time get the same result. by is a key of [reverted].
-func (b *breaker) healOne(x *fault, by string) error {
+func (b *breaker) healOne(x *injected, by string) error {
 	ctx, cancel := context.WithTimeoutCause(b.ctx, healLimit, fmt.Errorf("it took longer than %v", healLimit))
 	defer cancel()
 	keys := keys(x.job)
-	if x.job.Action.Fate == action.NoPower {
+	if x.job.Action.Fate == fault.NoPower {
 		for _, m := range b.inventory.membersOn(x.job.Host) {
 			keys = append(keys, "member/"+m)
 		}
@@ -160,7 +160,7 @@ func (b *breaker) PowerOn(ctx context.Context, h host.Host) error {
 
 // clearDisks clears all faults of disks before a lab is removed: a process that waits for a disk cannot be killed.
 func (b *breaker) clearDisks(ctx context.Context) {
-	for _, x := range b.inPlace.all(func(*fault) bool { return true }) {
+	for _, x := range b.inPlace.all(func(*injected) bool { return true }) {
 		x.job.ClearDisks(ctx)
 	}
 }

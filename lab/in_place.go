@@ -7,12 +7,13 @@ import (
 	"sync"
 	"time"
 
+	"github.com/plimsoll-bench/plimsoll/fault"
 	"github.com/plimsoll-bench/plimsoll/lab/action"
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
-// fault is a fault that is not healed yet.
-type fault struct {
+// injected is a fault that is not healed yet.
+type injected struct {
 	record.LabFault
 	job *action.Job
 	// requested is the target as it was named, which may be a role.
@@ -23,7 +24,7 @@ type fault struct {
 }
 
 // event returns the fault in words, and the data of an event about its injection or healing, which began at a time.
-func (x *fault) event(began time.Time) (string, map[string]string) {
+func (x *injected) event(began time.Time) (string, map[string]string) {
 	data := map[string]string{"action": x.Action, "target": x.Target, "id": strconv.Itoa(x.ID),
 		"began": began.Format(time.RFC3339Nano)}
 	if x.From == "" {
@@ -36,13 +37,13 @@ func (x *fault) event(began time.Time) (string, map[string]string) {
 // inPlace has the faults of a lab that are not healed yet.
 type inPlace struct {
 	mu     sync.Mutex
-	list   []*fault
+	list   []*injected
 	lastID int
 }
 
 // add adds a fault, gives it its number, and drops and returns the faults that it replaced: a process that was killed
 // is not paused any more. heal is called after limit, unless that is 0 or the fault was removed.
-func (p *inPlace) add(x *fault, limit time.Duration, heal func(*fault)) (ended []*fault) {
+func (p *inPlace) add(x *injected, limit time.Duration, heal func(*injected)) (ended []*injected) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.lastID++
@@ -64,24 +65,24 @@ func (p *inPlace) add(x *fault, limit time.Duration, heal func(*fault)) (ended [
 
 // ends says whether a fault replaces another one, because it is stronger and has the same processes. One that failed
 // may have changed nothing.
-func (x *fault) ends(f *fault) bool {
+func (x *injected) ends(f *injected) bool {
 	j, fate := x.job, f.job.Action.Fate
-	if j.Action.Fate < action.End || x.failed {
+	if j.Action.Fate < fault.End || x.failed {
 		return false
 	}
 	same := j.Node != nil && f.job.Node == j.Node
-	return fate == action.Paused && (same || j.Node == nil && f.job.Host == j.Host) || fate == action.End && same
+	return fate == fault.Paused && (same || j.Node == nil && f.job.Host == j.Host) || fate == fault.End && same
 }
 
 // drop removes a fault. The caller holds p.mu.
-func (p *inPlace) drop(x *fault) {
-	p.list = slices.DeleteFunc(p.list, func(f *fault) bool { return f == x })
+func (p *inPlace) drop(x *injected) {
+	p.list = slices.DeleteFunc(p.list, func(f *injected) bool { return f == x })
 	if x.timer != nil {
 		x.timer.Stop()
 	}
 }
 
-func (p *inPlace) remove(faults ...*fault) {
+func (p *inPlace) remove(faults ...*injected) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, x := range faults {
@@ -90,7 +91,7 @@ func (p *inPlace) remove(faults ...*fault) {
 }
 
 // all are the faults that fit, the oldest first.
-func (p *inPlace) all(fits func(*fault) bool) (found []*fault) {
+func (p *inPlace) all(fits func(*injected) bool) (found []*injected) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, x := range p.list {
@@ -110,29 +111,29 @@ func (p *inPlace) records() (list []record.LabFault) {
 	return list
 }
 
-func (p *inPlace) has(x *fault) bool {
-	return len(p.all(func(f *fault) bool { return f == x })) > 0
+func (p *inPlace) has(x *injected) bool {
+	return len(p.all(func(f *injected) bool { return f == x })) > 0
 }
 
 // keepsDown says whether a fault of the member itself keeps it down.
 func (p *inPlace) keepsDown(member string) bool {
-	return len(p.all(func(f *fault) bool { return f.isOf(member) && f.job.Action.Fate == action.End })) > 0
+	return len(p.all(func(f *injected) bool { return f.isOf(member) && f.job.Action.Fate == fault.End })) > 0
 }
 
 // isOf says whether the target is the member itself, and not its host or volume.
-func (x *fault) isOf(member string) bool { return x.job.Node != nil && x.job.Node.Name() == member }
+func (x *injected) isOf(member string) bool { return x.job.Node != nil && x.job.Node.Name() == member }
 
 // affects says whether a fault may keep disks of a volume from answering; "" is any volume.
 func (p *inPlace) affects(volume string) bool {
-	return len(p.all(func(x *fault) bool {
+	return len(p.all(func(x *injected) bool {
 		v := x.job.Volume
-		return x.job.Action.Fate == action.NoPower || v != nil && (volume == "" || v.Name() == volume)
+		return x.job.Action.Fate == fault.NoPower || v != nil && (volume == "" || v.Name() == volume)
 	})) > 0
 }
 
 // replaceDisks notes that disks of a volume were replaced, and drops and returns the faults that ended with that. A
 // fault of several disks ends when the last of them is replaced.
-func (p *inPlace) replaceDisks(volume string, disks map[string]bool) (over []*fault) {
+func (p *inPlace) replaceDisks(volume string, disks map[string]bool) (over []*injected) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, x := range slices.Clone(p.list) {
@@ -155,10 +156,10 @@ func (p *inPlace) replaceDisks(volume string, disks map[string]bool) (over []*fa
 }
 
 // find finds the faults that a request for healing names.
-func (p *inPlace) find(what Healing) ([]*fault, error) {
+func (p *inPlace) find(what Healing) ([]*injected, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	var found []*fault
+	var found []*injected
 	target := presentName(what.Target)
 	for _, x := range p.list {
 		onHost := x.job.Node == nil && x.job.Volume == nil && x.job.Host.Name() == target

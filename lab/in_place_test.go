@@ -5,18 +5,19 @@ import (
 	"testing"
 	"time"
 
+	"github.com/plimsoll-bench/plimsoll/fault"
 	"github.com/plimsoll-bench/plimsoll/lab/action"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // faultOn is a fault of a name that is done to a member, or to its host where there is none.
-func faultOn(name string, n *fakeNode, h *fakeHost) *fault {
+func faultOn(name string, n *fakeNode, h *fakeHost) *injected {
 	t := action.Target{Host: h}
 	if n != nil {
 		t.Node = n
 	}
-	return &fault{LabFault: record.LabFault{Action: name, Target: t.Name(), Since: time.Now()},
+	return &injected{LabFault: record.LabFault{Action: name, Target: t.Name(), Since: time.Now()},
 		job: &action.Job{Action: action.Find(name), Fault: spec.Fault{Strike: spec.Strike{Action: name, Target: t.Name()}},
 			Target: t}}
 }
@@ -26,19 +27,19 @@ func TestFaultsThatEndOthers(t *testing.T) {
 	h1, h2 := &fakeHost{name: "host1"}, &fakeHost{name: "host2"}
 	n1, n2 := &fakeNode{name: "rs0-1", host: h1}, &fakeNode{name: "rs0-2", host: h2}
 	for _, c := range []struct {
-		before, then *fault
+		before, then *injected
 		ends         bool
 	}{
-		{faultOn(action.Pause, n1, h1), faultOn(action.Kill, n1, h1), true},
-		{faultOn(action.Pause, n1, h1), faultOn(action.Stop, n1, h1), true},
-		{faultOn(action.Pause, n1, h1), faultOn(action.Kill, n2, h2), false},
-		{faultOn(action.Pause, n1, h1), faultOn(action.PowerOff, nil, h1), true},
-		{faultOn(action.Pause, nil, h1), faultOn(action.PowerLoss, nil, h1), true},
-		{faultOn(action.Pause, nil, h1), faultOn(action.PowerOff, nil, h2), false},
-		{faultOn(action.Kill, n1, h1), faultOn(action.Stop, n1, h1), true},
-		{faultOn(action.Kill, n1, h1), faultOn(action.PowerOff, nil, h1), false}, // it stays down when the host is back
-		{faultOn(action.Cut, nil, h1), faultOn(action.PowerOff, nil, h1), false},
-		{faultOn(action.Kill, n1, h1), faultOn(action.Pause, n2, h2), false},
+		{faultOn(fault.Pause, n1, h1), faultOn(fault.Kill, n1, h1), true},
+		{faultOn(fault.Pause, n1, h1), faultOn(fault.Stop, n1, h1), true},
+		{faultOn(fault.Pause, n1, h1), faultOn(fault.Kill, n2, h2), false},
+		{faultOn(fault.Pause, n1, h1), faultOn(fault.PowerOff, nil, h1), true},
+		{faultOn(fault.Pause, nil, h1), faultOn(fault.PowerLoss, nil, h1), true},
+		{faultOn(fault.Pause, nil, h1), faultOn(fault.PowerOff, nil, h2), false},
+		{faultOn(fault.Kill, n1, h1), faultOn(fault.Stop, n1, h1), true},
+		{faultOn(fault.Kill, n1, h1), faultOn(fault.PowerOff, nil, h1), false}, // it stays down when the host is back
+		{faultOn(fault.Cut, nil, h1), faultOn(fault.PowerOff, nil, h1), false},
+		{faultOn(fault.Kill, n1, h1), faultOn(fault.Pause, n2, h2), false},
 	} {
 		var p inPlace
 		p.add(c.before, 0, nil)
@@ -57,20 +58,21 @@ func TestFaultsInPlace(t *testing.T) {
 	if _, err := p.find(Healing{Target: "host1"}); err == nil || !strings.Contains(err.Error(), "this lab has no faults") {
 		t.Errorf("of nothing: %v", err)
 	}
-	kill, cut := faultOn(action.Kill, n, h), faultOn(action.Cut, nil, h)
+	kill, cut := faultOn(fault.Kill, n, h), faultOn(fault.Cut, nil, h)
 	kill.requested = "primary"
 	p.add(kill, 0, nil)
-	healed := make(chan *fault, 1)
-	p.add(cut, time.Millisecond, func(x *fault) { healed <- x })
+	healed := make(chan *injected, 1)
+	p.add(cut, time.Millisecond, func(x *injected) { healed <- x })
 	if x := <-healed; x != cut || cut.Until == nil || cut.ID != 2 {
 		t.Errorf("after its limit %+v was to be healed", x)
 	}
 	for _, c := range []struct {
 		what Healing
-		want []*fault
+		want []*injected
 	}{
-		{Healing{ID: 1}, []*fault{kill}}, {Healing{Target: "primary"}, []*fault{kill}}, {Healing{Target: "pg-1"}, []*fault{kill}},
-		{Healing{Target: "host1"}, []*fault{cut}}, {Healing{All: true}, []*fault{kill, cut}}, {Healing{ID: 3}, nil},
+		{Healing{ID: 1}, []*injected{kill}}, {Healing{Target: "primary"}, []*injected{kill}},
+		{Healing{Target: "pg-1"}, []*injected{kill}},
+		{Healing{Target: "host1"}, []*injected{cut}}, {Healing{All: true}, []*injected{kill, cut}}, {Healing{ID: 3}, nil},
 		{Healing{Target: "rs0-2"}, nil},
 	} {
 		got, err := p.find(c.what)
@@ -96,8 +98,8 @@ func TestFaultsInPlace(t *testing.T) {
 // A fault of all disks of a volume ends when the last of them was replaced.
 func TestFaultsEndWithTheirDisks(t *testing.T) {
 	v := &fakeVolume{name: "rs0-1"}
-	all := &fault{LabFault: record.LabFault{Action: action.DiskFail},
-		job: &action.Job{Action: action.Find(action.DiskFail),
+	all := &injected{LabFault: record.LabFault{Action: fault.DiskFail},
+		job: &action.Job{Action: action.Find(fault.DiskFail),
 			Target: action.Target{Host: &fakeHost{name: "host1"}, Volume: v, Disks: []string{"d1", "d2"}, AllDisks: true}}}
 	var p inPlace
 	p.add(all, 0, nil)

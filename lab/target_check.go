@@ -1,11 +1,11 @@
 package lab
 
 import (
-	"context"
 	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/plimsoll-bench/plimsoll/fault"
 	"github.com/plimsoll-bench/plimsoll/internal/nearest"
 	"github.com/plimsoll-bench/plimsoll/lab/action"
 	"github.com/plimsoll-bench/plimsoll/lab/volume"
@@ -15,9 +15,9 @@ import (
 
 // CheckTarget checks the target of a fault against the description of a lab: the host, member or disk must exist, and
 // the hosts and disks of the lab must support the action. Roles are resolved only when the fault is injected. The fault
-// must have passed [action.Check].
+// must have passed [fault.Check].
 func CheckTarget(l record.Lab, f spec.Fault) error {
-	a, what := action.Find(f.Strike.Action), f.Strike
+	a, what := fault.Find(f.Strike.Action), f.Strike
 	var hosts, known []string
 	for _, h := range l.Hosts {
 		hosts = append(hosts, h.Name)
@@ -26,29 +26,29 @@ func CheckTarget(l record.Lab, f spec.Fault) error {
 		known = append(known, m.Name)
 	}
 	known = append(hosts, known...)
-	if a.Name == action.AddMember || a.On == action.Collection || a.On == action.Set && what.Target == action.AllSets {
+	if a.Name == fault.AddMember || a.On == fault.Collection || a.On == fault.Set && what.Target == fault.AllSets {
 		return CheckNeeds(l, a)
 	}
-	if a.On == action.Set {
+	if a.On == fault.Set {
 		return checkSet(l, a, what.Target)
 	}
 	member, disk := splitTarget(what.Target)
 	role := member[strings.LastIndexByte(member, '/')+1:]
 	switch {
 	case a.Platform != "":
-		return refuse("%s is an action of %s only. A lab has: %s", a.Name, a.Platform, strings.Join(action.Names(), ", "))
-	case a.On == action.Disk && slices.Contains(hosts, member):
+		return refuse("%s is an action of %s only. A lab has: %s", a.Name, a.Platform, strings.Join(fault.Names(), ", "))
+	case a.On == fault.Disk && slices.Contains(hosts, member):
 		return hostHasNoDisk(what)
 	case !slices.Contains(known, member) && !slices.Contains(roles, role):
 		return noTarget(what.Target, known)
-	case disk != "" && a.On != action.Disk:
+	case disk != "" && a.On != fault.Disk:
 		return isADisk(what)
 	}
 	return CheckNeeds(l, a)
 }
 
 // checkSet checks the name of a replica set or shard.
-func checkSet(l record.Lab, a *action.Action, name string) error {
+func checkSet(l record.Lab, a *fault.Action, name string) error {
 	var sets []string
 	for _, m := range l.Members {
 		if m.Set != "" && !slices.Contains(sets, m.Set) {
@@ -57,36 +57,36 @@ func checkSet(l record.Lab, a *action.Action, name string) error {
 	}
 	if !slices.Contains(sets, name) {
 		return refuse("there is no set %q%s (sets: %s, or %s)", name, nearest.DidYouMean(name, sets), strings.Join(sets, ", "),
-			action.AllSets)
+			fault.AllSets)
 	}
 	return CheckNeeds(l, a)
 }
 
 // CheckNeeds checks that a lab has what an action needs. The lab may be a specification only.
-func CheckNeeds(l record.Lab, a *action.Action) error {
+func CheckNeeds(l record.Lab, a *fault.Action) error {
 	made := func(v record.LabVolume) bool { return v.Layout.Backend != volume.Directory }
 	directories := len(l.Volumes) > 0 && !slices.ContainsFunc(l.Volumes, made)
 	const faulty = " and --faults (storage: {size: …, faults: true})"
 	switch {
-	case a.Name == action.AddMember:
-		return a.Apply(context.Background(), nil) // always refused
+	case a.NoLab != "":
+		return refuse("%s", a.NoLab)
 	case a.Lacking != "" && l.Engine == spec.LabDocumentDB:
 		return refuse("the engine %s does not have %s, because %s", spec.LabDocumentDB, a.Name, a.Lacking)
-	case a.Needs == action.NeedsSet && l.Specification.Topology.Kind == spec.LabStandalone:
+	case a.Needs == fault.NeedsSet && l.Specification.Topology.Kind == spec.LabStandalone:
 		return refuse("%s needs a replica set, and this lab has a single server. Create the lab with --members 3", a.Name)
-	case a.Needs == action.NeedsShards && l.Specification.Topology.Kind != spec.LabSharded:
+	case a.Needs == fault.NeedsShards && l.Specification.Topology.Kind != spec.LabSharded:
 		return refuse("%s needs a sharded cluster. Create the lab with --shards 2", a.Name)
-	case a.Needs == action.NeedsIsolated && l.Specification.Hosts.Mode == spec.LabPlain:
+	case a.Needs == fault.NeedsIsolated && l.Specification.Hosts.Mode == spec.LabPlain:
 		return refuse("%s needs isolated hosts, but this lab has plain hosts. "+
 			"Create the lab with --hosts isolated (hosts: {mode: isolated})", a.Name)
-	case a.On == action.Disk && directories:
+	case a.On == fault.Disk && directories:
 		with := " (storage: {size: …})"
-		if a.Needs == action.NeedsFaults {
+		if a.Needs == fault.NeedsFaults {
 			with = faulty
 		}
 		return refuse("%s needs virtual disks, but the volumes of this lab are directories. "+
 			"Create the lab with --size%s", a.Name, with)
-	case a.Needs == action.NeedsFaults && !action.CanFail(l.Specification.Storage):
+	case a.Needs == fault.NeedsFaults && !action.CanFail(l.Specification.Storage):
 		return refuse("%s needs disks of the fault filesystem. Create the lab with --size"+faulty, a.Name)
 	}
 	return nil
@@ -117,7 +117,7 @@ func presentName(name string) string {
 func isADisk(what spec.Strike) error {
 	member, _ := splitTarget(what.Target)
 	return refuse("%s needs a host or a member, but %s is a disk. Name %s, the member of that volume, or use %s",
-		what.Action, what.Target, member, action.DiskFail)
+		what.Action, what.Target, member, fault.DiskFail)
 }
 
 func hostHasNoDisk(what spec.Strike) error {

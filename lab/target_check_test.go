@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/plimsoll-bench/plimsoll/lab/action"
+	"github.com/plimsoll-bench/plimsoll/fault"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
@@ -36,40 +36,40 @@ func TestCheckTarget(t *testing.T) {
 		name, target string
 		want         string
 	}{
-		{l, action.Kill, "primary", ""},
-		{l, action.Kill, "rs0/primary", ""},
-		{l, action.Kill, "pg-2", ""}, // the former name
-		{sized, action.DiskFail, "primary/d1", ""},
-		{sized, action.DiskFail, "rs0/secondary/d1", ""},
-		{sized, action.Kill, "primary/d1", "Name primary, the member"},
-		{sized, action.DiskFail, "primry/d1", "there is no \"primry/d1\""},
-		{sized, action.DiskFail, "host1/d1", "host1/d1 is a host"},
-		{l, action.Kill, "rs0-2", ""},
-		{l, action.PowerOff, "host2", ""},
-		{l, action.PowerOff, "primary", ""},
-		{l, action.Kill, "primry", "did you mean primary?"},
-		{l, action.Kill, "host3", `there is no "host3"`},
-		{l, action.Cut, "host1", "--hosts isolated"},
-		{apart, action.Cut, "host1", ""},
-		{apart, action.Slow, "primary", ""},
-		{l, action.DiskFail, "host1", "host1 is a host"},
-		{l, action.DiskFail, "primary", "are directories. Create the lab with --size (storage"},
-		{l, action.DiskLie, "primary", "--size and --faults"},
-		{l, action.PowerLoss, "host1", "--size and --faults"},
-		{sized, action.DiskFail, "rs0-1/d1", ""},
-		{sized, action.Kill, "rs0-1/d1", "Name rs0-1, the member"},
-		{sized, action.DiskLie, "rs0-1/d1", "--size and --faults"},
-		{faulty, action.DiskLie, "rs0-1/d1", ""},
-		{faulty, action.PowerLoss, "host1", ""},
-		{classed, action.PowerLoss, "host1", ""},
-		{l, action.RollingRestart, "all", ""},
-		{l, action.RollingRestart, "rs1", "there is no set"},
-		{l, action.IndexBuild, "workload", ""},
-		{l, action.AddMember, "rs0-9", "a lab has no spare member"},
-		{l, action.ChunkMigration, "workload", "--shards 2"},
-		{documentdb, action.ChunkMigration, "workload", "because it has no shards"},
-		{documentdb, action.Compaction, "secondary", "it has no compact command"},
-		{single, action.StepDown, "primary", "--members 3"},
+		{l, fault.Kill, "primary", ""},
+		{l, fault.Kill, "rs0/primary", ""},
+		{l, fault.Kill, "pg-2", ""}, // the former name
+		{sized, fault.DiskFail, "primary/d1", ""},
+		{sized, fault.DiskFail, "rs0/secondary/d1", ""},
+		{sized, fault.Kill, "primary/d1", "Name primary, the member"},
+		{sized, fault.DiskFail, "primry/d1", "there is no \"primry/d1\""},
+		{sized, fault.DiskFail, "host1/d1", "host1/d1 is a host"},
+		{l, fault.Kill, "rs0-2", ""},
+		{l, fault.PowerOff, "host2", ""},
+		{l, fault.PowerOff, "primary", ""},
+		{l, fault.Kill, "primry", "did you mean primary?"},
+		{l, fault.Kill, "host3", `there is no "host3"`},
+		{l, fault.Cut, "host1", "--hosts isolated"},
+		{apart, fault.Cut, "host1", ""},
+		{apart, fault.Slow, "primary", ""},
+		{l, fault.DiskFail, "host1", "host1 is a host"},
+		{l, fault.DiskFail, "primary", "are directories. Create the lab with --size (storage"},
+		{l, fault.DiskLie, "primary", "--size and --faults"},
+		{l, fault.PowerLoss, "host1", "--size and --faults"},
+		{sized, fault.DiskFail, "rs0-1/d1", ""},
+		{sized, fault.Kill, "rs0-1/d1", "Name rs0-1, the member"},
+		{sized, fault.DiskLie, "rs0-1/d1", "--size and --faults"},
+		{faulty, fault.DiskLie, "rs0-1/d1", ""},
+		{faulty, fault.PowerLoss, "host1", ""},
+		{classed, fault.PowerLoss, "host1", ""},
+		{l, fault.RollingRestart, "all", ""},
+		{l, fault.RollingRestart, "rs1", "there is no set"},
+		{l, fault.IndexBuild, "workload", ""},
+		{l, fault.AddMember, "rs0-9", "a lab has no spare member"},
+		{l, fault.ChunkMigration, "workload", "--shards 2"},
+		{documentdb, fault.ChunkMigration, "workload", "because it has no shards"},
+		{documentdb, fault.Compaction, "secondary", "it has no compact command"},
+		{single, fault.StepDown, "primary", "--members 3"},
 	} {
 		err := CheckTarget(c.lab, spec.Fault{Strike: spec.Strike{Action: c.name, Target: c.target}})
 		switch {

@@ -6,7 +6,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/plimsoll-bench/plimsoll/lab/action"
+	"github.com/plimsoll-bench/plimsoll/fault"
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
@@ -67,7 +67,7 @@ type repairAnswer struct {
 }
 
 // ErrRefused says that a request was not valid. Nothing was changed.
-var ErrRefused = action.ErrRefused
+var ErrRefused = fault.ErrRefused
 
 // ErrUnreachable says that a request was refused because its host is off or paused.
 var ErrUnreachable = errors.New("unreachable")
@@ -79,7 +79,7 @@ func (u unreachable) Is(target error) bool {
 	return target == ErrRefused || target == ErrUnreachable
 }
 
-func refuse(format string, a ...any) error { return action.Refuse(format, a...) }
+func refuse(format string, a ...any) error { return fault.Refuse(format, a...) }
 
 type answerError struct {
 	Error       string `json:"error"`

@@ -11,9 +11,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/plimsoll-bench/plimsoll/fault"
 	"github.com/plimsoll-bench/plimsoll/internal/redact"
 	"github.com/plimsoll-bench/plimsoll/internal/visible"
-	"github.com/plimsoll-bench/plimsoll/lab/action"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/run"
 	"github.com/plimsoll-bench/plimsoll/spec"
@@ -35,7 +35,7 @@ type Deployment struct {
 // Breaker breaks and heals the members of one kind of deployment.
 type Breaker interface {
 	// Actions are the actions of the table that it has.
-	Actions() []*action.Action
+	Actions() []*fault.Action
 	// Machine is the machine of a member, as far as that is known without a request.
 	Machine(m spec.PlatformMember) string
 	// Steps prepares a fault on a member; nil if the fault names none. It changes nothing.
@@ -191,8 +191,8 @@ func NewDeployment(o DeploymentOptions) (*Deployment, error) {
 }
 
 // Actions implements [Platform].
-func (d *Deployment) Actions() (list []*action.Action) {
-	for _, a := range action.Everywhere() {
+func (d *Deployment) Actions() (list []*fault.Action) {
+	for _, a := range fault.Everywhere() {
 		if slices.ContainsFunc(d.breakers, func(b Breaker) bool { return slices.Contains(b.Actions(), a) }) {
 			list = append(list, a)
 		}
@@ -203,7 +203,7 @@ func (d *Deployment) Actions() (list []*action.Action) {
 // breaker is the breaker of a fault. Commands that a fault has itself are for the last one.
 func (d *Deployment) breaker(f spec.Fault) Breaker {
 	for _, b := range d.breakers {
-		if f.Exec == nil && slices.Contains(b.Actions(), action.Find(f.Strike.Action)) {
+		if f.Exec == nil && slices.Contains(b.Actions(), fault.Find(f.Strike.Action)) {
 			return b
 		}
 	}
@@ -225,7 +225,7 @@ func (d *Deployment) Fault(f spec.Fault, _ time.Duration) (Injector, error) {
 // check refuses a fault that no breaker can inject.
 func (d *Deployment) check(f spec.Fault) error {
 	if f.Exec == nil {
-		if err := action.Check(f); err != nil {
+		if err := fault.Check(f); err != nil {
 			return err
 		}
 		var names []string

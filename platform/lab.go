@@ -1,11 +1,13 @@
 package platform
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
 	"time"
 
+	"github.com/plimsoll-bench/plimsoll/fault"
 	"github.com/plimsoll-bench/plimsoll/lab"
 	"github.com/plimsoll-bench/plimsoll/lab/action"
 	"github.com/plimsoll-bench/plimsoll/record"
@@ -34,8 +36,8 @@ func (p labPlatform) Members(ctx context.Context) ([]record.LabMember, error) {
 }
 
 // Actions implements [Platform].
-func (p labPlatform) Actions() []*action.Action {
-	return slices.DeleteFunc(action.All(), func(a *action.Action) bool { return a.Apply == nil })
+func (p labPlatform) Actions() []*fault.Action {
+	return slices.DeleteFunc(slices.Clone(fault.All()), func(a *fault.Action) bool { return !a.InLab() })
 }
 
 // Fault implements [Platform].
@@ -45,7 +47,7 @@ func (p labPlatform) Fault(f spec.Fault, limit time.Duration) (Injector, error) 
 	case limit < 0:
 		return nil, fmt.Errorf("%s: the time limit %v is negative", f.Strike, limit)
 	case a == nil:
-		return nil, fmt.Errorf("%s: %w", f.Strike, action.Check(f))
+		return nil, fmt.Errorf("%s: %w", f.Strike, cmp.Or(fault.Check(f), fault.Refuse("a lab does not do it")))
 	case limit == 0:
 		limit = DefaultLimit
 	}

@@ -18,8 +18,8 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
+	"github.com/plimsoll-bench/plimsoll/fault"
 	"github.com/plimsoll-bench/plimsoll/lab"
-	"github.com/plimsoll-bench/plimsoll/lab/action"
 	"github.com/plimsoll-bench/plimsoll/lab/process"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/spec"
@@ -145,7 +145,7 @@ func (b *bench) breaks(t *testing.T, s spec.Fault, manner, evidence string, mean
 	if done.Effective.Before(done.Requested) || done.Target == "" || done.Manner != manner {
 		t.Errorf("the injection is %+v, want manner %q", done, manner)
 	}
-	if (done.ID != 0) != action.Find(s.Strike.Action).Lasts {
+	if (done.ID != 0) != fault.Find(s.Strike.Action).Lasts {
 		t.Errorf("a fault that lasts has a number, and no other: %+v", done)
 	}
 	if meanwhile != nil {
@@ -187,31 +187,31 @@ func TestFaultsHitAndHeal(t *testing.T) {
 	}
 	b.load(t)
 	b.until(t, "the lab is whole", whole)
-	fault := func(text string) spec.Fault { return spec.Fault{Strike: spec.ParseStrike(text)} }
-	t.Run("kill", func(t *testing.T) { b.breaks(t, fault("kill:secondary"), record.MannerCrash, "ended", nil) })
+	faultOf := func(text string) spec.Fault { return spec.Fault{Strike: spec.ParseStrike(text)} }
+	t.Run("kill", func(t *testing.T) { b.breaks(t, faultOf("kill:secondary"), fault.Crash, "ended", nil) })
 	t.Run("kill-patroni", func(t *testing.T) {
-		b.breaks(t, fault("kill-patroni:secondary"), record.MannerCrash, "runs without Patroni", nil)
+		b.breaks(t, faultOf("kill-patroni:secondary"), fault.Crash, "runs without Patroni", nil)
 	})
-	t.Run("stop", func(t *testing.T) { b.breaks(t, fault("stop:gateway"), record.MannerPlanned, "ended", nil) })
-	t.Run("pause a member", func(t *testing.T) { b.breaks(t, fault("pause:secondary"), record.MannerBlackHole, "", nil) })
-	t.Run("pause a host", func(t *testing.T) { b.breaks(t, fault("pause:gateway1"), record.MannerBlackHole, "", nil) })
+	t.Run("stop", func(t *testing.T) { b.breaks(t, faultOf("stop:gateway"), fault.Planned, "ended", nil) })
+	t.Run("pause a member", func(t *testing.T) { b.breaks(t, faultOf("pause:secondary"), fault.BlackHole, "", nil) })
+	t.Run("pause a host", func(t *testing.T) { b.breaks(t, faultOf("pause:gateway1"), fault.BlackHole, "", nil) })
 	t.Run("step-down", func(t *testing.T) {
-		b.breaks(t, fault("step-down:primary"), record.MannerPlanned, "is the primary after", nil)
+		b.breaks(t, faultOf("step-down:primary"), fault.Planned, "is the primary after", nil)
 	})
-	t.Run("cut", func(t *testing.T) { b.breaks(t, fault("cut:secondary"), record.MannerBlackHole, "hangs", nil) })
+	t.Run("cut", func(t *testing.T) { b.breaks(t, faultOf("cut:secondary"), fault.BlackHole, "hangs", nil) })
 	t.Run("cut a pair in one direction", func(t *testing.T) {
-		b.breaks(t, spec.Fault{Strike: spec.ParseStrike("cut:primary"), From: "secondary", Direction: "out"}, record.MannerBlackHole, "dropped", nil)
+		b.breaks(t, spec.Fault{Strike: spec.ParseStrike("cut:primary"), From: "secondary", Direction: "out"}, fault.BlackHole, "dropped", nil)
 	})
 	t.Run("slow", func(t *testing.T) {
-		b.breaks(t, spec.Fault{Strike: spec.ParseStrike("slow:primary"), Rate: 20_000}, record.MannerSlow, "delayed packets", nil)
+		b.breaks(t, spec.Fault{Strike: spec.ParseStrike("slow:primary"), Rate: 20_000}, fault.Late, "delayed packets", nil)
 	})
-	t.Run("power-off", func(t *testing.T) { b.breaks(t, fault("power-off:secondary"), record.MannerBlackHole, "hangs", nil) })
+	t.Run("power-off", func(t *testing.T) { b.breaks(t, faultOf("power-off:secondary"), fault.BlackHole, "hangs", nil) })
 	t.Run("power-loss", func(t *testing.T) {
-		b.breaks(t, spec.Fault{Strike: spec.ParseStrike("power-loss:primary"), Keep: 0.5, Seed: 3}, record.MannerBlackHole, "discarded", nil)
+		b.breaks(t, spec.Fault{Strike: spec.ParseStrike("power-loss:primary"), Keep: 0.5, Seed: 3}, fault.BlackHole, "discarded", nil)
 	})
 	testDiskFaults(t, b)
-	for _, name := range action.Names() {
-		if action.Find(name).Planned() {
+	for _, name := range fault.Names() {
+		if fault.Find(name).Planned() {
 			continue // e2e has planned events
 		}
 		if part := flag.Lookup("test.run").Value.String(); !b.done[name] && !t.Failed() && !strings.Contains(part, "/") {
@@ -227,12 +227,12 @@ func testDiskFaults(t *testing.T, b *bench) {
 		manner string
 	}{
 		{spec.Fault{Strike: spec.ParseStrike("disk-slow:primary"), Delay: spec.Duration(50 * time.Millisecond),
-			Ops: []string{"flush"}}, record.MannerSlow},
-		{spec.Fault{Strike: spec.ParseStrike("disk-lie:primary")}, record.MannerDisk},
-		{spec.Fault{Strike: spec.ParseStrike("disk-hang:primary")}, record.MannerDisk},
-		{spec.Fault{Strike: spec.ParseStrike("disk-full:secondary")}, record.MannerDisk},
-		{spec.Fault{Strike: spec.ParseStrike("disk-error:primary"), Errno: "EIO", Ops: []string{"flush"}}, record.MannerDisk},
-		{spec.Fault{Strike: spec.ParseStrike("disk-fail:secondary")}, record.MannerDisk},
+			Ops: []string{"flush"}}, fault.Late},
+		{spec.Fault{Strike: spec.ParseStrike("disk-lie:primary")}, fault.Storage},
+		{spec.Fault{Strike: spec.ParseStrike("disk-hang:primary")}, fault.Storage},
+		{spec.Fault{Strike: spec.ParseStrike("disk-full:secondary")}, fault.Storage},
+		{spec.Fault{Strike: spec.ParseStrike("disk-error:primary"), Errno: "EIO", Ops: []string{"flush"}}, fault.Storage},
+		{spec.Fault{Strike: spec.ParseStrike("disk-fail:secondary")}, fault.Storage},
 	} {
 		t.Run(c.spec.Strike.String(), func(t *testing.T) { b.breaks(t, c.spec, c.manner, "the fault affected", nil) })
 	}
@@ -240,12 +240,12 @@ func testDiskFaults(t *testing.T, b *bench) {
 		l := b.until(t, "the lab is whole", whole)
 		disk := l.Volumes[0].Disks[0]
 		b.breaks(t, spec.Fault{Strike: spec.ParseStrike("disk-corrupt:" + l.Volumes[0].Name + "/" + disk.Name), Seed: 1},
-			record.MannerDisk, "the fault affected", func(Injection) {
+			fault.Storage, "the fault affected", func(Injection) {
 				b.run(t, disk.Host, "dd", "if="+disk.File, "of=/dev/null", "bs=4096", "count=64", "iflag=direct")
 			})
 	})
 	t.Run("disk-torn", func(t *testing.T) {
-		b.breaks(t, spec.Fault{Strike: spec.ParseStrike("disk-torn:secondary"), Probability: 0.01, Seed: 2}, record.MannerDisk, "the fault affected", nil)
+		b.breaks(t, spec.Fault{Strike: spec.ParseStrike("disk-torn:secondary"), Probability: 0.01, Seed: 2}, fault.Storage, "the fault affected", nil)
 	})
 }
 

@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/plimsoll-bench/plimsoll/fault"
 	"github.com/plimsoll-bench/plimsoll/lab"
-	"github.com/plimsoll-bench/plimsoll/lab/action"
 	"github.com/plimsoll-bench/plimsoll/lab/engine"
 	"github.com/plimsoll-bench/plimsoll/lab/engine/enginetest"
 	"github.com/plimsoll-bench/plimsoll/lab/faultfs"
@@ -84,7 +84,7 @@ func playInjector(ctx context.Context, home, name string, what ...string) error 
 
 // delayOf is how much later a slow disk answers.
 func delayOf(text string) spec.Duration {
-	if strings.HasPrefix(text, action.DiskSlow) {
+	if strings.HasPrefix(text, fault.DiskSlow) {
 		return spec.Duration(50 * time.Millisecond)
 	}
 	return 0

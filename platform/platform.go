@@ -12,7 +12,7 @@ import (
 	"errors"
 	"time"
 
-	"github.com/plimsoll-bench/plimsoll/lab/action"
+	"github.com/plimsoll-bench/plimsoll/fault"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
@@ -22,7 +22,7 @@ type Platform interface {
 	// Members queries the members and their roles as they are now. It must be cheap enough for a running measurement.
 	Members(ctx context.Context) ([]record.LabMember, error)
 	// Actions are the actions of the table that the platform has.
-	Actions() []*action.Action
+	Actions() []*fault.Action
 	// Fault prepares a fault. A platform that can revert a fault by itself does so after limit, even if this process has
 	// ended; 0 is [DefaultLimit].
 	Fault(f spec.Fault, limit time.Duration) (Injector, error)

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/plimsoll-bench/plimsoll/fault"
 	"github.com/plimsoll-bench/plimsoll/internal/visible"
-	"github.com/plimsoll-bench/plimsoll/lab/action"
 )
 
 // NotYet is what a witness saw instead of the effect. It is no failure.
@@ -35,6 +35,6 @@ func Request(name, text string, do func(ctx context.Context) (string, error)) St
 }
 
 // ActionsOf are the actions of the table that only one kind of platform has.
-func ActionsOf(kind string) []*action.Action {
-	return slices.DeleteFunc(action.Everywhere(), func(a *action.Action) bool { return a.Platform != kind })
+func ActionsOf(kind string) []*fault.Action {
+	return slices.DeleteFunc(slices.Clone(fault.Everywhere()), func(a *fault.Action) bool { return a.Platform != kind })
 }

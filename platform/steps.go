@@ -7,9 +7,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/plimsoll-bench/plimsoll/fault"
 	"github.com/plimsoll-bench/plimsoll/internal/visible"
 	"github.com/plimsoll-bench/plimsoll/internal/wait"
-	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
@@ -97,13 +97,13 @@ func perform(ctx context.Context, what string, s Step, limit time.Duration) (Com
 // describe sets what is known of the fault before it is injected.
 func (i *stepInjector) describe() {
 	i.known.Target = i.steps.Target
-	i.known.Manner = record.MannerUnknown
+	i.known.Manner = fault.Unknown
 	if i.steps.Manner != "" {
 		i.known.Manner = i.steps.Manner
 	}
-	down := i.known.Manner == record.MannerCrash || i.known.Manner == record.MannerBlackHole
+	down := i.known.Manner == fault.Crash || i.known.Manner == fault.BlackHole
 	i.known.TakesDown = down && !i.steps.Returns
-	i.known.Unseats = down || i.known.Manner == record.MannerPlanned
+	i.known.Unseats = down || i.known.Manner == fault.Planned
 	i.known.Lasts = i.steps.Undo != nil
 }
 
@@ -125,7 +125,7 @@ func (i *stepInjector) Verify(ctx context.Context) (Injection, error) {
 	}
 	asked, told := i.steps.Witness.Run != nil, false
 	// Connections tell a member that is away. A slow disk, or what a mode nobody named does, they need not notice.
-	down := i.known.Manner == record.MannerCrash || i.known.Manner == record.MannerBlackHole
+	down := i.known.Manner == fault.Crash || i.known.Manner == fault.BlackHole
 	watched := i.eye != nil && (down || !asked)
 	var at time.Time
 	own := "was not used, because the fault names no member"

@@ -14,8 +14,8 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
+	"github.com/plimsoll-bench/plimsoll/fault"
 	"github.com/plimsoll-bench/plimsoll/lab"
-	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
@@ -240,7 +240,7 @@ func TestExternal(t *testing.T) {
 	marks <- first
 	marks <- second
 	done, err := e.Inject(t.Context())
-	if err != nil || !done.Effective.Equal(first) || done.Manner != record.MannerUnknown {
+	if err != nil || !done.Effective.Equal(first) || done.Manner != fault.Unknown {
 		t.Errorf("%+v, %v", done, err)
 	}
 	if proof, err := e.Verify(t.Context()); !proof.Hit || err != nil {

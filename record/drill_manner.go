@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/plimsoll-bench/plimsoll/fault"
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
@@ -29,25 +30,10 @@ type DrillManner struct {
 	Statement string `json:"statement,omitempty"`
 }
 
-// The manners of faults: what clients notice.
-const (
-	MannerCrash     = "crash"      // connections break
-	MannerBlackHole = "black-hole" // connections hang
-	MannerPlanned   = "planned"    // the server says that it goes
-	MannerDisk      = "disk"       // the server is there and its storage is not as it should be
-	MannerSlow      = "slow"       // everything works, later
-	MannerUnknown   = "unknown"    // others broke it
-)
-
-// Manners are the manners of faults, in the order in which they are told.
-func Manners() []string {
-	return []string{MannerCrash, MannerBlackHole, MannerPlanned, MannerDisk, MannerSlow, MannerUnknown}
-}
-
 // Manner is what clients noticed of the faults of the round; see [DrillManner].
 func (r *DrillRound) Manner() string {
 	var list []string
-	for _, m := range Manners() {
+	for _, m := range fault.Modes() {
 		if slices.ContainsFunc(r.Faults, func(f DrillFault) bool { return f.Injected > 0 && f.Manner == m }) {
 			list = append(list, m)
 		}

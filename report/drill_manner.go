@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/plimsoll-bench/plimsoll/fault"
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/spec"
@@ -14,8 +15,8 @@ import (
 
 // mannerNames are what clients notice of a fault. Those that are left out are words already.
 var mannerNames = map[string]string{
-	record.MannerCrash: "crash (connections break)", record.MannerBlackHole: "black hole (connections hang)",
-	record.MannerPlanned: "planned hand-over", record.MannerUnknown: "injected from outside",
+	fault.Crash: "crash (connections break)", fault.BlackHole: "black hole (connections hang)",
+	fault.Planned: "planned hand-over", fault.Unknown: "injected from outside",
 }
 
 // MannerName is a failure mode in words; see [record.DrillManner].
@@ -176,7 +177,7 @@ func drillManners(d *record.Drill) Section {
 func drillLeft(r *record.DrillRound) string {
 	e := r.Headline()
 	if e == nil || e.Before <= 0 || !slices.ContainsFunc(r.Faults, func(f record.DrillFault) bool {
-		return f.Manner == record.MannerSlow && f.Injected > 0
+		return f.Manner == fault.Late && f.Injected > 0
 	}) {
 		return ""
 	}

@@ -10,8 +10,8 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/disk"
 	"github.com/plimsoll-bench/plimsoll/disk/files"
+	"github.com/plimsoll-bench/plimsoll/fault"
 	"github.com/plimsoll-bench/plimsoll/lab"
-	"github.com/plimsoll-bench/plimsoll/lab/action"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/report"
 	"github.com/plimsoll-bench/plimsoll/spec"
@@ -91,7 +91,7 @@ type labCutter struct {
 const powerBackAfter = 10 * time.Second
 
 func (c *labCutter) Cut(ctx context.Context, _ string) (discarded int64, err error) {
-	f, err := c.h.Fail(ctx, spec.Fault{Strike: spec.Strike{Action: action.PowerLoss, Target: c.host}}, powerBackAfter)
+	f, err := c.h.Fail(ctx, spec.Fault{Strike: spec.Strike{Action: fault.PowerLoss, Target: c.host}}, powerBackAfter)
 	c.id = f.ID
 	if err != nil {
 		return 0, err

@@ -12,8 +12,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/plimsoll-bench/plimsoll/drill"
+	"github.com/plimsoll-bench/plimsoll/fault"
 	"github.com/plimsoll-bench/plimsoll/lab"
-	"github.com/plimsoll-bench/plimsoll/lab/action"
 	"github.com/plimsoll-bench/plimsoll/platform"
 	"github.com/plimsoll-bench/plimsoll/platform/kubernetes"
 	"github.com/plimsoll-bench/plimsoll/record"
@@ -111,8 +111,8 @@ func newDrillCommand(env *environment) *cobra.Command {
 		Args: atMostOne("file or target"),
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, env, args) },
 	}
-	cmd.Long = strings.NewReplacer("ACTIONS\n", actionLines("", false), "KUBERNETES\n", actionLines(action.Kubernetes, false),
-		"VSPHERE\n", actionLines(action.VSphere, false), "EVENTS\n", actionLines("", true)).Replace(cmd.Long)
+	cmd.Long = strings.NewReplacer("ACTIONS\n", actionLines("", false), "KUBERNETES\n", actionLines(fault.Kubernetes, false),
+		"VSPHERE\n", actionLines(fault.VSphere, false), "EVENTS\n", actionLines("", true)).Replace(cmd.Long)
 	fs := cmd.Flags()
 	fs.StringArrayVar(&o.faults, "fault", nil, "`fault` or planned event, ACTION:PLACE, for example kill:primary or rolling-restart (repeatable)")
 	fs.StringVar(&o.at, "at", "", "`time` of the faults, after the start of the measured time, or workers=N (default: a quarter of --duration, at most 20s)")
@@ -147,7 +147,7 @@ func newDrillCommand(env *environment) *cobra.Command {
 func actionLines(platform string, planned bool) string {
 	const width = 23
 	var b strings.Builder
-	for _, a := range action.Everywhere() {
+	for _, a := range fault.Everywhere() {
 		name := a.Name
 		if planned && a.Implied == "" {
 			name += ":" + a.On.String()
@@ -234,7 +234,7 @@ func checkDrillLab(ctx context.Context, env *environment, asked spec.Drill) erro
 		}
 		planned := record.Lab{Engine: asked.Lab.Engine.Name, Specification: *asked.Lab}
 		for _, f := range asked.Faults {
-			if err := lab.CheckNeeds(planned, action.Find(f.Strike.Action)); err != nil {
+			if err := lab.CheckNeeds(planned, fault.Find(f.Strike.Action)); err != nil {
 				return withExit(exitUsage, fmt.Errorf("%s: %w", f.Strike, err))
 			}
 		}
@@ -346,7 +346,7 @@ func (o *drillOptions) read(cmd *cobra.Command, env *environment, args []string)
 		return asked, withExit(exitUnreachable, err)
 	}
 	err = asked.Complete()
-	asked.Faults = action.Complete(asked.Faults)
+	asked.Faults = fault.Complete(asked.Faults)
 	return asked, withExit(exitUsage, err)
 }
 

@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/plimsoll-bench/plimsoll/fault"
 	"github.com/plimsoll-bench/plimsoll/lab"
-	"github.com/plimsoll-bench/plimsoll/lab/action"
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
@@ -44,7 +44,7 @@ func newLabFailCommand(env *environment) *cobra.Command {
 
 // labActions are the names of the actions that a lab does by itself.
 func labActions() (names []string) {
-	for _, a := range action.All() {
+	for _, a := range fault.All() {
 		if a.InLab() {
 			names = append(names, a.Name)
 		}
@@ -56,8 +56,8 @@ func labActions() (names []string) {
 func failHelp() string {
 	var b strings.Builder
 	b.WriteString("Inject a fault into a lab. With --for, the lab reverts the fault after that time, even if this command has exited.\n\n")
-	needs := map[action.Need][]string{}
-	for _, a := range action.All() {
+	needs := map[fault.Need][]string{}
+	for _, a := range fault.All() {
 		if !a.InLab() {
 			continue
 		}
@@ -70,8 +70,8 @@ SET/primary), or random (a member with data, chosen by --seed). If an action nee
 its host. DISK is MEMBER/DISK, for example rs0-1/d1 or primary/d1, or MEMBER for all disks of its volume. --ops
 limits a fault to some kinds of requests, --probability to a share of them.
 `)
-	b.WriteString(wrap("These actions need isolated hosts: "+strings.Join(needs[action.NeedsIsolated], ", ")+
-		". These need a lab started with --faults: "+strings.Join(needs[action.NeedsFaults], ", ")+".", 110, ""))
+	b.WriteString(wrap("These actions need isolated hosts: "+strings.Join(needs[fault.NeedsIsolated], ", ")+
+		". These need a lab started with --faults: "+strings.Join(needs[fault.NeedsFaults], ", ")+".", 110, ""))
 	return b.String()
 }
 
@@ -85,7 +85,7 @@ func (f *failFlags) register(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&f.ops, "ops", nil, "")
 	flags.Float64Var(&f.probability, "probability", 0, "")
 	flags.Float64Var(&f.keep, "keep", 0, "")
-	for _, d := range action.Details {
+	for _, d := range fault.Details {
 		flags.Lookup(d.Name).Usage = d.Usage()
 	}
 	flags.Uint64Var(&f.seed, "seed", 0, "seed of random choices: random targets, roles with several members, --probability and --keep")
@@ -95,7 +95,7 @@ func (f *failFlags) fault(args []string) (spec.Fault, error) {
 	x := spec.Fault{Strike: spec.Strike{Action: args[1]}, Seed: f.seed, From: f.from, Direction: f.direction,
 		Errno: f.errno, Ops: f.ops,
 		Probability: spec.Share(f.probability), Keep: spec.Share(f.keep)}
-	switch a := action.Find(args[1]); {
+	switch a := fault.Find(args[1]); {
 	case len(args) > 3:
 		return x, usageError("one fault at a time: remove %q", args[3])
 	case len(args) == 3:
@@ -111,7 +111,7 @@ func (f *failFlags) fault(args []string) (spec.Fault, error) {
 		parseFlag(&x.Rate, "rate", strings.TrimSuffix(f.rate, "/s"), spec.ParseSize),
 	)
 	if err == nil {
-		err = action.Check(x)
+		err = fault.Check(x)
 	}
 	return x, withExit(exitUsage, err)
 }

@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/plimsoll-bench/plimsoll/lab/action"
+	"github.com/plimsoll-bench/plimsoll/fault"
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
@@ -18,7 +18,7 @@ func TestHelpHasEveryAction(t *testing.T) {
 	env, _, _ := engineEnvironment(t.TempDir())
 	fail, drill := newLabFailCommand(env), newDrillCommand(env)
 	completed, _ := fail.ValidArgsFunction(fail, []string{"three"}, "")
-	for _, a := range action.All() {
+	for _, a := range fault.All() {
 		if line := "  " + a.Usage(); a.InLab() && !slices.ContainsFunc(strings.Split(fail.Long, "\n"), func(l string) bool {
 			return strings.HasPrefix(l, line+" ") && strings.HasSuffix(l, " "+a.Help)
 		}) {
@@ -32,7 +32,7 @@ func TestHelpHasEveryAction(t *testing.T) {
 			t.Errorf("%s is completed: %v", a.Name, !a.InLab())
 		}
 	}
-	for _, d := range action.Details {
+	for _, d := range fault.Details {
 		if f := fail.Flags().Lookup(d.Name); f == nil || f.Usage != d.Usage() || !strings.HasPrefix(f.Usage, "for ") {
 			t.Errorf("the flag of %s is %+v", d.Name, f)
 		}

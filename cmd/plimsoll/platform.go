@@ -13,9 +13,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/plimsoll-bench/plimsoll/fault"
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/internal/permit"
-	"github.com/plimsoll-bench/plimsoll/lab/action"
 	"github.com/plimsoll-bench/plimsoll/platform"
 	"github.com/plimsoll-bench/plimsoll/platform/command"
 	"github.com/plimsoll-bench/plimsoll/platform/kubernetes"
@@ -174,7 +174,7 @@ func openPlatform(ctx context.Context, env *environment, asked spec.Drill, pods 
 		if byMongoDB(p, f) {
 			continue
 		}
-		if f.Exec == nil && f.Strike.Action == action.RollingRestart && len(o.File.Members) > 0 {
+		if f.Exec == nil && f.Strike.Action == fault.RollingRestart && len(o.File.Members) > 0 {
 			f.Strike.Action, f.Strike.Target = restartOf(p), o.File.Members[0].Name // what it is made of
 		}
 		if _, err := p.Fault(f, 0); err != nil {
@@ -203,7 +203,7 @@ func restartOf(p *platform.Deployment) string {
 	if a := maintenance.Restart(p.Actions()); a != nil {
 		return a.Name
 	}
-	return action.Stop
+	return fault.Stop
 }
 
 // needsYes refuses a study that changes a deployment which is not a lab.
@@ -234,7 +234,7 @@ func (f *conductFlags) storage(env *environment) func(context.Context, spec.Stud
 
 // byMongoDB says whether commands of MongoDB do a planned event, because the platform has no commands for it.
 func byMongoDB(p *platform.Deployment, f spec.Fault) bool {
-	a := action.Find(f.Strike.Action)
+	a := fault.Find(f.Strike.Action)
 	return f.Exec == nil && a != nil && a.Plain && !slices.Contains(p.Actions(), a)
 }
 
@@ -246,7 +246,7 @@ func printPlan(ctx context.Context, w io.Writer, p *platform.Deployment, asked s
 	for _, f := range asked.Faults {
 		at, _ := asked.Moment(f)
 		end := "until the end of the load"
-		a := action.Find(f.Strike.Action)
+		a := fault.Find(f.Strike.Action)
 		switch {
 		case a != nil && f.Exec == nil && a.Event:
 			end = "until the event is over"
@@ -264,7 +264,7 @@ func printPlan(ctx context.Context, w io.Writer, p *platform.Deployment, asked s
 			fmt.Fprintln(w, "  commands of MongoDB:", a.Help)
 			continue
 		}
-		if f.Exec == nil && f.Strike.Action == action.RollingRestart {
+		if f.Exec == nil && f.Strike.Action == fault.RollingRestart {
 			fmt.Fprintf(w, "  each member, by the action %s: %s\n", restartOf(p), a.Help)
 			continue
 		}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/plimsoll-bench/plimsoll/fault"
 	"github.com/plimsoll-bench/plimsoll/lab/engine/enginetest"
 	"github.com/plimsoll-bench/plimsoll/platform"
 	"github.com/plimsoll-bench/plimsoll/record"
@@ -155,7 +156,7 @@ func TestPlatformDrill(t *testing.T) {
 	o := newOwn(t, enginetest.StandinMongo(t, "8.0.12"))
 	d := o.survived(t, "a", o.drill("a", "--fault", "kill:primary", "--for", "6s", "--duration", "16s", "--yes-break-it")...)
 	f := d.Rounds[0].Faults[0]
-	if !f.Hit || f.Manner != record.MannerCrash || !strings.HasPrefix(f.Target, "db") || f.Seen < f.Injected ||
+	if !f.Hit || f.Manner != fault.Crash || !strings.HasPrefix(f.Target, "db") || f.Seen < f.Injected ||
 		f.Healed < f.Done {
 		t.Errorf("%+v", f)
 	}

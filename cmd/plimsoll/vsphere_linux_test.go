@@ -19,6 +19,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
+	"github.com/plimsoll-bench/plimsoll/fault"
 	"github.com/plimsoll-bench/plimsoll/lab/engine/enginetest"
 	"github.com/plimsoll-bench/plimsoll/platform/vsphere/vspheretest"
 	"github.com/plimsoll-bench/plimsoll/record"
@@ -176,7 +177,7 @@ func TestVSphereReset(t *testing.T) {
 	t.Cleanup(booted.Wait)
 	d := o.survived(t, "a", o.drill("a", "--fault", "vm-reset:primary", "--duration", "14s", "--yes-break-it")...)
 	f := d.Rounds[0].Faults[0]
-	if !f.Hit || f.Manner != record.MannerBlackHole ||
+	if !f.Hit || f.Manner != fault.BlackHole ||
 		!strings.Contains(f.Evidence, "VmPoweredOffEvent") || !strings.Contains(f.Evidence, "own connection") {
 		t.Errorf("%+v", f)
 	}

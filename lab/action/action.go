@@ -1,60 +1,22 @@
-// Package action is the table of the actions of faults: one value per action, with everything that help, documentation,
-// validation, the supervisor, promises and verification need.
+// Package action is how a lab does the actions of package fault: apply, undo and witness of each.
 //
-// To add an action, add a file with its value and a line in [All]. Package spec parses ACTION:TARGET. The supervisor
-// (package lab) knows which faults are in place, and until when. Package fault decides how long it polls a witness, and
-// package drill judges lost writes.
+// The supervisor (package lab) knows which faults are in place, and until when. Package platform decides how long it
+// polls a witness, and package drill judges lost writes.
 package action
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"slices"
-	"strings"
 
-	"github.com/plimsoll-bench/plimsoll/internal/nearest"
-	"github.com/plimsoll-bench/plimsoll/spec"
+	"github.com/plimsoll-bench/plimsoll/fault"
 )
 
-// Action is one kind of fault, with what a lab needs to check, apply, undo and prove it.
+// Action is an action of the catalogue, with what a lab needs to apply, undo and prove it.
 type Action struct {
-	Name string
-	On   Kind
-	// Platform is the only platform that has the action; empty for an action of labs, which commands can do elsewhere.
-	Platform string
-	// Implied is the target if none is named; empty if a target is required.
-	Implied string
-	// Help says in one line what happens to the target.
-	Help string
-	// Takes are the names of the [Details] that the action accepts. All actions accept a seed.
-	Takes []string
-	Needs Need
-	// Event says that the action is planned maintenance that ends by itself. Its Apply returns at the end of the event.
-	// An event without Apply is done by package platform/maintenance, in any deployment.
-	Event bool
-	// Plain says that commands of MongoDB alone do it, so that a deployment needs no platform for it.
-	Plain bool
-	// Lacking is why documentdb does not have the action; empty if it does.
-	Lacking string
-	// Lasts says that the fault is in place until it is healed.
-	Lasts bool
-	// Manner is the failure mode that clients see, as in [record.DrillFault]. Isolated is the one on an isolated host, if
-	// it differs.
-	Manner, Isolated string
-	Fate             Fate
-	// TakesDown says that a member is down or unreachable while the fault lasts, so that it cannot be the primary.
-	TakesDown bool
-	// HandsOver says that a primary gives its role to another member and keeps running.
-	HandsOver bool
-	// Damages says whether a fault stores wrong bytes, which healing does not correct; nil for never.
-	Damages func(f spec.Fault) bool
-	// Check checks the details of a fault; nil for an action without details.
-	Check func(f spec.Fault) error
+	*fault.Action
 	// Suits checks the target in this lab, beyond On and Needs; may be nil.
 	Suits func(j *Job) error
-	// Apply returns when the fault is in effect. If it fails and did not refuse, a part may be in effect, and the lab
-	// calls Undo.
+	// Apply returns when the fault is in effect; that of an event returns at its end. If it fails and did not refuse, a
+	// part may be in effect, and the lab calls Undo.
 	Apply func(ctx context.Context, j *Job) error
 	// Undo heals the fault, or what Apply did of it, and returns when that is done; nil for an action that does not last.
 	Undo func(ctx context.Context, j *Job) error
@@ -63,176 +25,23 @@ type Action struct {
 	Witness func(ctx context.Context, s *Scene) (evidence string, err error)
 }
 
-// Everywhere are all actions: those of labs, and those that only other platforms have.
-func Everywhere() []*Action { return slices.Concat(All(), onKubernetes, onVSphere) }
+// Find returns the action of a name; nil if a lab does not do it.
+func Find(name string) *Action { return byName[name] }
 
-// All are all actions of labs, in the order of the documentation.
-func All() []*Action {
-	return []*Action{powerOff, powerLoss, cut, slow, pause, kill, killPatroni, stop, stepDown,
-		rollingRestart, indexBuild, initialSync, removeMember, addMember, chunkMigration, compaction, backup,
-		diskFail, diskError, diskFull, diskSlow, diskHang, diskCorrupt, diskTorn, diskLie}
-}
-
-// Kind is a set of kinds of targets.
-type Kind uint8
-
-// The kinds of targets. For an action on hosts alone, a member or a role stands for its host.
-const (
-	Host Kind = 1 << iota
-	Member
-	Disk
-	Set        // a replica set or shard, or all of them
-	Collection // of the workload's database
-)
-
-// String is the kind in usage texts: HOST|MEMBER.
-func (k Kind) String() string {
-	var words []string
-	for i, word := range []string{"HOST", "MEMBER", "DISK", "SET", "COLLECTION"} {
-		if k&(1<<i) != 0 {
-			words = append(words, word)
-		}
+var byName = func() map[string]*Action {
+	all := map[string]*Action{
+		fault.PowerOff: &powerOff, fault.PowerLoss: &powerLoss, fault.Cut: &cut, fault.Slow: &slow, fault.Pause: &pause,
+		fault.Kill: &kill, fault.KillPatroni: &killPatroni, fault.Stop: &stop, fault.StepDown: &stepDown,
+		fault.InitialSync: &initialSync, fault.RemoveMember: &removeMember, fault.Backup: &backup, fault.DiskFail: &diskFail,
 	}
-	return strings.Join(words, "|")
-}
-
-// Need is what an action needs of a lab.
-type Need uint8
-
-// The needs.
-const (
-	NeedsNothing  Need = iota
-	NeedsIsolated      // isolated hosts
-	NeedsDisks         // virtual disks
-	NeedsFaults        // virtual disks of the fault filesystem
-	NeedsSet           // a replica set
-	NeedsShards        // a sharded cluster
-)
-
-// Fate is what happens to the processes of a target.
-type Fate uint8
-
-// The fates. A later one replaces an earlier one: a process that was killed is not paused any more.
-const (
-	Unaffected Fate = iota
-	Paused          // until the fault is reverted
-	End             // the lab does not restart them before the fault is reverted
-	NoPower         // like their host
-)
-
-// Detail is an attribute of a fault besides its action, its target and the seed: a key in files, and a flag.
-type Detail struct {
-	Name, Help string
-	Given      func(f spec.Fault) bool
-}
-
-var Details = []Detail{
-	{"from", "the other host", func(f spec.Fault) bool { return f.From != "" }},
-	{"direction", "seen from the host: both, in or out", func(f spec.Fault) bool { return f.Direction != "" }},
-	{"rate", "bytes per second, such as 1MB", func(f spec.Fault) bool { return f.Rate != 0 }},
-	{"delay", "additional time per request, such as 20ms", func(f spec.Fault) bool { return f.Delay != 0 }},
-	{"errno", "EIO (default), ENOSPC, EROFS, …", func(f spec.Fault) bool { return f.Errno != "" }},
-	{"ops", "only these requests: read, write, flush", func(f spec.Fault) bool { return len(f.Ops) > 0 }},
-	{"probability", "the share of requests or blocks that the fault affects; 0 means all",
-		func(f spec.Fault) bool { return f.Probability != 0 }},
-	{"keep", "the share of unflushed data that survives", func(f spec.Fault) bool { return f.Keep != 0 }},
-}
-
-// Usage is the help of the flag of a detail, with the actions that accept it.
-func (d Detail) Usage() string {
-	of := takers(d.Name)
-	if len(of) > 1 && !slices.ContainsFunc(of, func(name string) bool { return Find(name).On != Disk }) {
-		return "for disk faults: " + d.Help
+	for _, name := range []string{fault.DiskError, fault.DiskFull, fault.DiskSlow, fault.DiskHang, fault.DiskCorrupt,
+		fault.DiskTorn, fault.DiskLie} {
+		all[name] = &diskFault
 	}
-	return fmt.Sprintf("for %s: %s", strings.Join(of, " and "), d.Help)
-}
-
-// takers are the names of the actions that accept a detail.
-func takers(detail string) (names []string) {
-	for _, a := range All() {
-		if slices.Contains(a.Takes, detail) {
-			names = append(names, a.Name)
-		}
+	for name, a := range all {
+		one := *a
+		one.Action = fault.Find(name)
+		all[name] = &one
 	}
-	return names
-}
-
-// Complete returns faults with the implied target where none is named.
-func Complete(faults []spec.Fault) []spec.Fault {
-	faults = slices.Clone(faults)
-	for i := range faults {
-		if a := Find(faults[i].Strike.Action); a != nil && faults[i].Strike.Target == "" {
-			faults[i].Strike.Target = a.Implied
-		}
-	}
-	return faults
-}
-
-// Names are the names of all actions of labs, in the order of [All].
-func Names() (names []string) {
-	for _, a := range All() {
-		names = append(names, a.Name)
-	}
-	return names
-}
-
-// Find returns the action of a name; nil if there is none.
-func Find(name string) *Action {
-	for _, a := range Everywhere() {
-		if a.Name == name {
-			return a
-		}
-	}
-	return nil
-}
-
-// Unseats says whether a primary that is the target loses its role.
-func (a *Action) Unseats() bool { return a.TakesDown || a.HandsOver }
-
-// Planned says whether the action is maintenance: an event, or a change of members.
-func (a *Action) Planned() bool { return a.Event || a == removeMember || a == addMember }
-
-// InLab says whether a lab does the action by itself. Others need a drill.
-func (a *Action) InLab() bool { return a.Apply != nil && a != addMember }
-
-// Usage is the action with the kinds of its targets, as in `plimsoll lab fail`.
-func (a *Action) Usage() string {
-	if a.Implied != "" {
-		return a.Name
-	}
-	return a.Name + " " + a.On.String()
-}
-
-// Check checks a fault as far as that is possible without a lab.
-func Check(f spec.Fault) error {
-	a := Find(f.Strike.Action)
-	switch {
-	case a == nil:
-		return Refuse("there is no action %q%s (actions: %s)", f.Strike.Action, nearest.DidYouMean(f.Strike.Action, Names()),
-			strings.Join(Names(), ", "))
-	case f.Strike.Target == "":
-		return Refuse("%s needs a target: a host, a member, a role such as primary, or MEMBER/DISK", a.Name)
-	case f.For < 0 || f.Rate < 0 || f.Delay < 0:
-		return Refuse("a time and a rate cannot be negative")
-	}
-	for _, d := range Details {
-		if d.Given(f) && !slices.Contains(a.Takes, d.Name) {
-			return Refuse("%s does not accept %s (only: %s)", a.Name, d.Name, strings.Join(takers(d.Name), ", "))
-		}
-	}
-	if a.Check == nil {
-		return nil
-	}
-	return a.Check(f)
-}
-
-// ErrRefused says that a request was not valid. Nothing was changed.
-var ErrRefused = errors.New("refused")
-
-type refusal string
-
-func (r refusal) Error() string        { return string(r) }
-func (r refusal) Is(target error) bool { return target == ErrRefused }
-
-// Refuse makes an error that is [ErrRefused], and whose text is the reason alone.
-func Refuse(format string, a ...any) error { return refusal(fmt.Sprintf(format, a...)) }
+	return all
+}()

@@ -6,32 +6,16 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
+	"github.com/plimsoll-bench/plimsoll/fault"
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/lab/faultfs"
 	"github.com/plimsoll-bench/plimsoll/record"
-	"github.com/plimsoll-bench/plimsoll/spec"
-)
-
-// The names of the actions on disks.
-const (
-	DiskFail    = "disk-fail"
-	DiskError   = "disk-error"
-	DiskFull    = "disk-full"
-	DiskSlow    = "disk-slow"
-	DiskHang    = "disk-hang"
-	DiskCorrupt = "disk-corrupt"
-	DiskTorn    = "disk-torn"
-	DiskLie     = "disk-lie"
 )
 
 // diskFail uses the volume, which can make any kind of disk fail.
-var diskFail = &Action{
-	Name: DiskFail, On: Disk, Needs: NeedsDisks,
-	Help:  "every request fails with an error",
-	Lasts: true, Manner: record.MannerDisk,
+var diskFail = Action{
 	Apply: func(ctx context.Context, j *Job) error {
 		for _, d := range j.Disks {
 			if err := j.Volume.FailDisk(ctx, d); err != nil {
@@ -46,7 +30,7 @@ var diskFail = &Action{
 		}
 		return j.Site.DisksWork(ctx, j.Volume.Name())
 	},
-	Witness: func(ctx context.Context, s *Scene) (string, error) { return requestsAffected(ctx, s, faultfs.Dead) },
+	Witness: requestsAffected,
 }
 
 func healDisks(ctx context.Context, j *Job) (all error) {
@@ -56,54 +40,16 @@ func healDisks(ctx context.Context, j *Job) (all error) {
 	return all
 }
 
-var (
-	diskError = ofDisk(DiskError, faultfs.Error, "requests fail with --errno", "errno")
-	diskFull  = ofDisk(DiskFull, faultfs.Full, "writes fail because no space is left")
-	diskSlow  = ofDisk(DiskSlow, faultfs.Slow, "requests take --delay longer", "delay")
-	diskHang  = ofDisk(DiskHang, faultfs.Hang, "requests wait until the fault is reverted")
-
-	diskCorrupt = damaging(func(f spec.Fault) bool { return slices.Contains(f.Ops, "write") },
-		ofDisk(DiskCorrupt, faultfs.Corrupt, "reads return wrong bytes (--ops write: wrong bytes are stored)"))
-	diskTorn = damaging(func(spec.Fault) bool { return true },
-		ofDisk(DiskTorn, faultfs.Torn, "only a part of a write reaches the disk, but the write is acknowledged"))
-	diskLie = ofDisk(DiskLie, faultfs.Lie, "flushes are acknowledged but do nothing")
-)
-
-func damaging(when func(spec.Fault) bool, a *Action) *Action {
-	a.Damages = when
-	return a
-}
-
-// ofDisk is an action that the fault filesystem implements as one of its kinds of faults.
-func ofDisk(name, kind, help string, takes ...string) *Action {
-	manner := record.MannerDisk
-	if kind == faultfs.Slow {
-		manner = record.MannerSlow
-	}
-	return &Action{
-		Name: name, On: Disk, Needs: NeedsFaults, Help: help, Takes: append(takes, "ops", "probability"),
-		Lasts: true, Manner: manner,
-		Check: func(f spec.Fault) error {
-			if err := faultOf(kind, f).Check(); err != nil {
-				return Refuse("%s", err)
-			}
-			return nil
-		},
-		Apply: func(ctx context.Context, j *Job) error { return setFault(ctx, j, kind) },
-		Undo: func(ctx context.Context, j *Job) error {
-			if err := j.clearDisks(ctx, kind); err != nil {
-				return err
-			}
-			return j.Site.DisksWork(ctx, j.Volume.Name())
-		},
-		Witness: func(ctx context.Context, s *Scene) (string, error) { return requestsAffected(ctx, s, kind) },
-	}
-}
-
-// faultOf is the fault of the fault filesystem. It has no time limit, because the supervisor keeps that.
-func faultOf(kind string, f spec.Fault) faultfs.Fault {
-	return faultfs.Fault{Kind: kind, Ops: f.Ops, Errno: f.Errno, Delay: f.Delay.Std(),
-		Probability: float64(f.Probability), Seed: f.Seed}
+// diskFault is an action that the fault filesystem implements as one of its kinds of faults.
+var diskFault = Action{
+	Apply: setFault,
+	Undo: func(ctx context.Context, j *Job) error {
+		if err := j.clearDisks(ctx, fault.OfDisk(j.Fault).Kind); err != nil {
+			return err
+		}
+		return j.Site.DisksWork(ctx, j.Volume.Name())
+	},
+	Witness: requestsAffected,
 }
 
 // faultyDisk is a disk of the fault filesystem and its name there.
@@ -113,16 +59,16 @@ type faultyDisk struct {
 }
 
 // setFault sets the fault on all disks of a job.
-func setFault(ctx context.Context, j *Job, kind string) error {
+func setFault(ctx context.Context, j *Job) error {
 	for _, d := range j.Disks {
 		client, name, err := j.Site.FaultDisk(j.Volume.Name(), d)
 		if err != nil {
-			return Refuse("%s: %v", j.Action.Name, err)
+			return fault.Refuse("%s: %v", j.Action.Name, err)
 		}
 		j.faulty = append(j.faulty, faultyDisk{client, name})
 	}
 	for i, d := range j.faulty {
-		one := faultOf(kind, j.Fault)
+		one := fault.OfDisk(j.Fault)
 		one.Seed += uint64(i) // so that two disks do not lose the same blocks
 		if err := d.client.Set(ctx, d.name, one); err != nil {
 			return err
@@ -146,7 +92,8 @@ func (j *Job) ClearDisks(ctx context.Context) {
 }
 
 // requestsAffected finds requests to disks that the fault affected, in the counters of the disks.
-func requestsAffected(ctx context.Context, s *Scene, kind string) (string, error) {
+func requestsAffected(ctx context.Context, s *Scene) (string, error) {
+	kind := fault.OfDisk(s.Fault).Kind
 	c, err := s.Lab.Counters(ctx)
 	if err != nil {
 		return "", err

@@ -6,20 +6,11 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/plimsoll-bench/plimsoll/fault"
 	"github.com/plimsoll-bench/plimsoll/lab/host"
-	"github.com/plimsoll-bench/plimsoll/record"
 )
 
-// The names of the actions that end a member.
-const (
-	Kill = "kill"
-	Stop = "stop"
-)
-
-var kill = &Action{
-	Name: Kill, On: Member,
-	Help:  "SIGKILL; the server does not start again before the fault is reverted",
-	Lasts: true, Fate: End, TakesDown: true, Manner: record.MannerCrash,
+var kill = Action{
 	Apply: func(_ context.Context, j *Job) error {
 		j.Site.EndOnPurpose([]string{j.Node.Name()}, "it was killed")
 		if n, ok := j.Node.(interface{ KillServer() error }); ok { // not what manages it
@@ -31,10 +22,7 @@ var kill = &Action{
 	Witness: processesEnded,
 }
 
-var stop = &Action{
-	Name: Stop, On: Member,
-	Help:  "a clean shutdown",
-	Lasts: true, Fate: End, TakesDown: true, Manner: record.MannerPlanned,
+var stop = Action{
 	Apply: func(ctx context.Context, j *Job) error {
 		j.Site.EndOnPurpose([]string{j.Node.Name()}, "it was stopped")
 		return j.Node.Stop(ctx)
@@ -45,7 +33,7 @@ var stop = &Action{
 
 func restart(_ context.Context, j *Job) error {
 	if h := j.Node.Host(); h.State() == host.Off { // the present host: the member may have moved
-		return Refuse("its host %s has no power. Power it on first", h.Name())
+		return fault.Refuse("its host %s has no power. Power it on first", h.Name())
 	}
 	return j.Site.Rejoin(j.Node.Name())
 }

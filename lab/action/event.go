@@ -9,54 +9,13 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
+	"github.com/plimsoll-bench/plimsoll/fault"
 	"github.com/plimsoll-bench/plimsoll/lab/engine"
 	"github.com/plimsoll-bench/plimsoll/lab/topology"
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
-// The names of planned events, besides [StepDown].
-const (
-	RollingRestart = "rolling-restart"
-	IndexBuild     = "index-build"
-	InitialSync    = "initial-sync"
-	RemoveMember   = "remove-member"
-	AddMember      = "add-member"
-	ChunkMigration = "chunk-migration"
-	Compaction     = "compaction"
-	Backup         = "backup"
-)
-
-// Targets that stand for several things.
-const (
-	AllSets    = "all"      // all sets of the deployment
-	OfWorkload = "workload" // the collection of the workload
-)
-
-var rollingRestart = &Action{
-	Name: RollingRestart, On: Set, Implied: AllSets, Event: true, Manner: record.MannerPlanned,
-	Help: "each member is stopped cleanly and started again, the secondaries first; the primary hands over before its turn",
-}
-
-var indexBuild = &Action{
-	Name: IndexBuild, On: Collection, Implied: OfWorkload, Event: true, Plain: true, Manner: record.MannerPlanned,
-	Help: "an index on the first field after _id is built; it is dropped after the load",
-}
-
-var chunkMigration = &Action{
-	Name: ChunkMigration, On: Collection, Implied: OfWorkload, Event: true, Plain: true, Manner: record.MannerPlanned,
-	Needs: NeedsShards, Lacking: "it has no shards",
-	Help: "a chunk is moved from the shard that has the most chunks to the one that has the fewest",
-}
-
-var compaction = &Action{
-	Name: Compaction, On: Member, Event: true, Plain: true, Manner: record.MannerPlanned,
-	Lacking: "it has no compact command; PostgreSQL reuses space by vacuum",
-	Help:    "the command compact, for each collection of the workload",
-}
-
-var initialSync = &Action{
-	Name: InitialSync, On: Member, Event: true, TakesDown: true, Manner: record.MannerPlanned, Needs: NeedsSet,
-	Help: "a secondary is stopped, its data are deleted, and it copies all data from another member",
+var initialSync = Action{
 	Apply: func(ctx context.Context, j *Job) error {
 		name := j.Node.Name()
 		if err := notPrimary(ctx, j); err != nil {
@@ -64,7 +23,7 @@ var initialSync = &Action{
 		}
 		n, ok := j.Node.(interface{ DeleteData() error })
 		if !ok {
-			return Refuse("%s has no data", name)
+			return fault.Refuse("%s has no data", name)
 		}
 		j.Site.EndOnPurpose([]string{name}, "it will copy all data again")
 		if err := j.Node.Stop(ctx); err != nil {
@@ -82,18 +41,15 @@ var initialSync = &Action{
 func notPrimary(ctx context.Context, j *Job) error {
 	primary, err := j.Site.Cluster().Primary(ctx, j.Site.SetOf(j.Node.Name()))
 	if err == nil && primary == j.Node.Name() {
-		return Refuse("%s is the primary. Name a secondary, or let it step down first (%s)", primary, StepDown)
+		return fault.Refuse("%s is the primary. Name a secondary, or let it step down first (%s)", primary, fault.StepDown)
 	}
 	return err
 }
 
-var removeMember = &Action{
-	Name: RemoveMember, On: Member, Lasts: true, TakesDown: true, Manner: record.MannerPlanned, Needs: NeedsSet,
-	Lacking: "the members of its set are those that run; use " + Stop,
-	Help:    "the set is configured without the member; reverting adds the member again",
+var removeMember = Action{
 	Suits: func(j *Job) error {
 		if _, ok := j.Site.Cluster().(topology.Membership); !ok {
-			return Refuse("%s needs a replica set of mongod", RemoveMember)
+			return fault.Refuse("%s needs a replica set of mongod", fault.RemoveMember)
 		}
 		return nil
 	},
@@ -123,25 +79,10 @@ func leftSet(ctx context.Context, s *Scene) (string, error) {
 	return "", nil
 }
 
-var addMember = &Action{
-	Name: AddMember, On: Member, Lasts: true, Manner: record.MannerPlanned, Needs: NeedsSet,
-	Lacking: "the members of its set are those that run",
-	Help:    "a new member is added to the set, with the commands of a platform file",
-	Apply: func(context.Context, *Job) error {
-		return Refuse("a lab has no spare member. Use %s: reverting adds the member again", RemoveMember)
-	},
-	Undo:    func(context.Context, *Job) error { return nil },
-	Witness: func(context.Context, *Scene) (string, error) { return "", nil },
-}
-
-var backup = &Action{
-	Name: Backup, On: Member, Event: true, Manner: record.MannerPlanned,
-	Lacking: "its gateway has no fsyncLock; use pg_basebackup",
-	Help: "fsyncLock holds the writes of a member while its data directory is copied, until fsyncUnlock. On xfs and btrfs " +
-		"the copy shares all blocks: it is a snapshot",
+var backup = Action{
 	Suits: func(j *Job) error {
 		if n, ok := j.Node.(*engine.MongoNode); !ok || n.DataDir() == "" {
-			return Refuse("%s needs a mongod with data, and %s has none", Backup, j.Name())
+			return fault.Refuse("%s needs a mongod with data, and %s has none", fault.Backup, j.Name())
 		}
 		return nil
 	},

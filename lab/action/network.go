@@ -4,33 +4,15 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/plimsoll-bench/plimsoll/fault"
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/lab/host"
-	"github.com/plimsoll-bench/plimsoll/record"
-	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-// The names of the actions on the link of a host.
-const (
-	Cut  = "cut"
-	Slow = "slow"
-)
-
-var cut = &Action{
-	Name: Cut, On: Host,
-	Help:  "packets between it and all other hosts are dropped (--from: one host only; --direction: in or out only)",
-	Takes: []string{"from", "direction"}, Needs: NeedsIsolated,
-	Lasts: true, TakesDown: true, Manner: record.MannerBlackHole,
-	Check: func(f spec.Fault) error {
-		switch host.Direction(f.Direction) {
-		case "", host.Both, host.In, host.Out:
-			return nil
-		}
-		return Refuse("the direction %q is not valid: use both, in or out", f.Direction)
-	},
+var cut = Action{
 	Suits: func(j *Job) error {
 		if j.Other == j.Host {
-			return Refuse("%s cannot be cut off from itself", j.Name())
+			return fault.Refuse("%s cannot be cut off from itself", j.Name())
 		}
 		return nil
 	},
@@ -45,17 +27,7 @@ var cut = &Action{
 	Witness: packetsDropped,
 }
 
-var slow = &Action{
-	Name: Slow, On: Host,
-	Help:  "its network link is limited to --rate bytes per second",
-	Takes: []string{"rate"}, Needs: NeedsIsolated,
-	Lasts: true, Manner: record.MannerSlow,
-	Check: func(f spec.Fault) error {
-		if f.Rate == 0 {
-			return Refuse("%s needs a rate in bytes per second: --rate 1MB", Slow)
-		}
-		return nil
-	},
+var slow = Action{
 	Apply:   func(ctx context.Context, j *Job) error { return j.Host.Slow(ctx, int64(j.Fault.Rate)) },
 	Undo:    func(ctx context.Context, j *Job) error { return j.Host.Slow(ctx, 0) },
 	Witness: packetsDelayed,

@@ -4,26 +4,20 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/plimsoll-bench/plimsoll/fault"
 	"github.com/plimsoll-bench/plimsoll/lab/engine"
-	"github.com/plimsoll-bench/plimsoll/record"
 )
 
-// KillPatroni is the name of the action that kills what manages a server, and not the server.
-const KillPatroni = "kill-patroni"
-
-var killPatroni = &Action{
-	Name: KillPatroni, On: Member,
-	Help:  "SIGKILL of its Patroni; PostgreSQL runs on (documentdb)",
-	Lasts: true, HandsOver: true, Manner: record.MannerCrash,
+var killPatroni = Action{
 	Suits: func(j *Job) error {
 		if p, ok := j.Node.(*engine.Postgres); !ok || !p.Managed() {
-			return Refuse("%s has no Patroni: %s needs a member of a set of documentdb", j.Name(), KillPatroni)
+			return fault.Refuse("%s has no Patroni: %s needs a member of a set of documentdb", j.Name(), fault.KillPatroni)
 		}
 		return nil
 	},
 	Apply: func(_ context.Context, j *Job) error {
 		if err := j.Node.(*engine.Postgres).KillPatroni(); err != nil {
-			return Refuse("%s: %v", KillPatroni, err)
+			return fault.Refuse("%s: %v", fault.KillPatroni, err)
 		}
 		return nil
 	},

@@ -9,13 +9,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
-// Pause is the name of the action that suspends processes.
-const Pause = "pause"
-
-var pause = &Action{
-	Name: Pause, On: Host | Member,
-	Help:  "all its processes are suspended",
-	Lasts: true, Fate: Paused, TakesDown: true, Manner: record.MannerBlackHole,
+var pause = Action{
 	Apply: func(ctx context.Context, j *Job) error {
 		if j.Node != nil {
 			return j.Node.Pause()

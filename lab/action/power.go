@@ -5,27 +5,16 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/plimsoll-bench/plimsoll/fault"
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
-	"github.com/plimsoll-bench/plimsoll/lab/faultfs"
 	"github.com/plimsoll-bench/plimsoll/lab/host"
-	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/spec"
-)
-
-// The names of the actions on the power of a host.
-const (
-	PowerOff  = "power-off"
-	PowerLoss = "power-loss"
 )
 
 // endedByPower is the reason why the members of a host without power are down.
 const endedByPower = "its host lost power"
 
-var powerOff = &Action{
-	Name: PowerOff, On: Host,
-	Help:  "all its processes are killed at once, its network link is down, its disks do not answer",
-	Lasts: true, Fate: NoPower, TakesDown: true,
-	Manner: record.MannerCrash, Isolated: record.MannerBlackHole, // an isolated host has a link, which goes down
+var powerOff = Action{
 	Apply: func(ctx context.Context, j *Job) error {
 		j.Site.EndOnPurpose(j.Site.MembersOn(j.Host), endedByPower)
 		err := j.Host.PowerOff(ctx)
@@ -35,29 +24,18 @@ var powerOff = &Action{
 	Witness: hostDown,
 }
 
-var powerLoss = &Action{
-	Name: PowerLoss, On: Host,
-	Help:  "like power-off, and its disks lose all data that were not flushed (--keep: this share of them survives)",
-	Takes: []string{"keep"}, Needs: NeedsFaults,
-	Lasts: true, Fate: NoPower, TakesDown: true,
-	Manner: record.MannerCrash, Isolated: record.MannerBlackHole,
-	Check: func(f spec.Fault) error {
-		if err := cutOf(f).Check(); err != nil {
-			return Refuse("%s", err)
-		}
-		return nil
-	},
+var powerLoss = Action{
 	Suits: func(j *Job) error {
 		if CanFail(j.Site.Storage()) {
 			return nil
 		}
-		return Refuse("%s needs disks of the fault filesystem. Create the lab with --size and --faults "+
-			"(storage: {size: …, faults: true}), or use %s", PowerLoss, PowerOff)
+		return fault.Refuse("%s needs disks of the fault filesystem. Create the lab with --size and --faults "+
+			"(storage: {size: …, faults: true}), or use %s", fault.PowerLoss, fault.PowerOff)
 	},
 	Apply: func(ctx context.Context, j *Job) error {
 		members := j.Site.MembersOn(j.Host)
 		j.Site.EndOnPurpose(members, endedByPower)
-		return j.Site.LosePower(ctx, j.Host, members, cutOf(j.Fault))
+		return j.Site.LosePower(ctx, j.Host, members, fault.CutOf(j.Fault))
 	},
 	Undo:    powerOn,
 	Witness: writesDiscarded,
@@ -65,10 +43,6 @@ var powerLoss = &Action{
 
 // CanFail says whether the disks of a storage policy are disks of the fault filesystem.
 func CanFail(s spec.Storage) bool { return s.Faults || s.Device != "" || s.Cache != nil }
-
-func cutOf(f spec.Fault) faultfs.PowerCut {
-	return faultfs.PowerCut{Keep: float64(f.Keep), Seed: f.Seed}
-}
 
 func powerOn(ctx context.Context, j *Job) error { return j.Site.PowerOn(ctx, j.Host) }
 

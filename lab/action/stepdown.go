@@ -4,17 +4,11 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/plimsoll-bench/plimsoll/fault"
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
-// StepDown is the name of the action that makes a primary hand over its role.
-const StepDown = "step-down"
-
-var stepDown = &Action{
-	Name: StepDown, On: Member, Implied: "primary",
-	Help:  "the primary hands over its role to another member",
-	Event: true, Plain: true, Needs: NeedsSet,
-	HandsOver: true, Manner: record.MannerPlanned,
+var stepDown = Action{
 	Apply: func(ctx context.Context, j *Job) error {
 		set := j.Site.SetOf(j.Node.Name())
 		primary, err := j.Site.Cluster().Primary(ctx, set)
@@ -22,7 +16,7 @@ var stepDown = &Action{
 			return err
 		}
 		if primary != j.Node.Name() {
-			return Refuse("%s is not the primary: %s is", j.Node.Name(), primary)
+			return fault.Refuse("%s is not the primary: %s is", j.Node.Name(), primary)
 		}
 		return j.Site.Cluster().StepDown(ctx, set)
 	},

@@ -11,9 +11,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/plimsoll-bench/plimsoll/fault"
 	"github.com/plimsoll-bench/plimsoll/lab/engine/enginetest"
 	"github.com/plimsoll-bench/plimsoll/platform"
-	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
@@ -33,7 +33,7 @@ func newSet(t *testing.T) *theSet {
 // kill are the commands that kill and start a member.
 func (s *theSet) kill() spec.Commands {
 	return spec.Commands{Inject: []string{s.Script, "kill", "{member}"}, Heal: []string{s.Script, "start", "{member}"},
-		Witness: []string{s.Script, "is-dead", "{member}"}, FailureMode: record.MannerCrash, Timeout: spec.Duration(patience)}
+		Witness: []string{s.Script, "is-dead", "{member}"}, FailureMode: fault.Crash, Timeout: spec.Duration(patience)}
 }
 
 // platform is the set with an action kill that has the given commands.
@@ -158,7 +158,7 @@ func TestPause(t *testing.T) {
 	t.Parallel()
 	s := newSet(t)
 	p := s.platform(t, spec.Commands{Inject: []string{s.Script, "pause", "{member}"}, Heal: []string{s.Script, "resume", "{member}"},
-		FailureMode: record.MannerBlackHole, Timeout: spec.Duration(patience)})
+		FailureMode: fault.BlackHole, Timeout: spec.Duration(patience)})
 	i, _, err := inject(t, p, "db2")
 	if err != nil {
 		t.Fatal(err)

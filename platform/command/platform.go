@@ -13,12 +13,12 @@ import (
 	"sync"
 	"time"
 
+	"github.com/plimsoll-bench/plimsoll/fault"
 	"github.com/plimsoll-bench/plimsoll/internal/mongouri"
 	"github.com/plimsoll-bench/plimsoll/internal/nearest"
 	"github.com/plimsoll-bench/plimsoll/internal/redact"
 	"github.com/plimsoll-bench/plimsoll/internal/shellword"
 	"github.com/plimsoll-bench/plimsoll/internal/visible"
-	"github.com/plimsoll-bench/plimsoll/lab/action"
 	"github.com/plimsoll-bench/plimsoll/platform"
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
@@ -60,9 +60,9 @@ func New(o Options) (*platform.Deployment, error) {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(o.File.Actions)) {
-		if action.Find(name) == nil {
+		if fault.Find(name) == nil {
 			return nil, fmt.Errorf("actions: there is no action %q%s (actions: %s)", name,
-				nearest.DidYouMean(name, action.Names()), strings.Join(action.Names(), ", "))
+				nearest.DidYouMean(name, fault.Names()), strings.Join(fault.Names(), ", "))
 		}
 		if err := checkWords(o.File.Actions[name]); err != nil {
 			return nil, fmt.Errorf("actions.%s.%w", name, err)
@@ -94,8 +94,8 @@ func hostsOf(a mongouri.Address) (list []spec.PlatformMember, err error) {
 }
 
 // Actions implements [platform.Breaker].
-func (b *breaker) Actions() (list []*action.Action) {
-	for _, a := range action.Everywhere() {
+func (b *breaker) Actions() (list []*fault.Action) {
+	for _, a := range fault.Everywhere() {
 		if _, ok := b.actions[a.Name]; ok {
 			list = append(list, a)
 		}
@@ -132,7 +132,7 @@ func (b *breaker) commandsOf(f spec.Fault) (spec.Commands, error) {
 		}
 		return *f.Exec, nil
 	}
-	for _, d := range action.Details {
+	for _, d := range fault.Details {
 		if d.Given(f) {
 			return spec.Commands{}, fmt.Errorf("%s: commands do not get this detail. Write it into the command", d.Name)
 		}
@@ -157,7 +157,7 @@ func (b *breaker) Steps(_ context.Context, f spec.Fault, m *spec.PlatformMember)
 	if len(c.Heal) > 0 {
 		s.Undo = undo{c.Heal, env, c.Timeout.Std()}
 	}
-	if a := action.Find(f.Strike.Action); a != nil && a.On == action.Host && m != nil {
+	if a := fault.Find(f.Strike.Action); a != nil && a.On == fault.Host && m != nil {
 		s.Target = m.Machine // with all members on it
 	}
 	return s, nil

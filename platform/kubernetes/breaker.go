@@ -13,10 +13,9 @@ import (
 	core "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/plimsoll-bench/plimsoll/fault"
 	"github.com/plimsoll-bench/plimsoll/internal/redact"
-	"github.com/plimsoll-bench/plimsoll/lab/action"
 	"github.com/plimsoll-bench/plimsoll/platform"
-	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
@@ -27,7 +26,7 @@ const Kind = "kubernetes"
 const stepWithin = time.Minute
 
 // Actions implements [platform.Breaker].
-func (s *Set) Actions() []*action.Action { return platform.ActionsOf(action.Kubernetes) }
+func (s *Set) Actions() []*fault.Action { return platform.ActionsOf(fault.Kubernetes) }
 
 // Machine implements [platform.Breaker]: the node of a member.
 func (s *Set) Machine(m spec.PlatformMember) string { return s.watch.pod(m.Name).node }
@@ -93,25 +92,25 @@ func (s *Set) Heal(text json.RawMessage, hide func(string) string) (platform.Ste
 
 // Steps implements [platform.Breaker].
 func (s *Set) Steps(ctx context.Context, f spec.Fault, m *spec.PlatformMember) (platform.Steps, error) {
-	a := action.Find(f.Strike.Action)
+	a := fault.Find(f.Strike.Action)
 	p, err := get[core.Pod](ctx, s.cluster, pods, m.Name)
 	if err != nil {
 		return platform.Steps{}, err
 	}
-	steps := platform.Steps{Manner: a.Manner, Returns: !a.Lasts, Timeout: stepWithin}
+	steps := platform.Steps{Manner: a.Mode, Returns: !a.Lasts, Timeout: stepWithin}
 	switch a.Name {
-	case action.PodDelete, action.PodKill:
-		s.deletion(&steps, a.Name == action.PodKill, p)
-	case action.NodeDrain:
+	case fault.PodDelete, fault.PodKill:
+		s.deletion(&steps, a.Name == fault.PodKill, p)
+	case fault.NodeDrain:
 		err = s.drain(ctx, &steps, p.Spec.NodeName)
-	case action.NodeOutOfService:
+	case fault.NodeOutOfService:
 		s.leave(&steps, p)
-	case action.VolumeDetach:
+	case fault.VolumeDetach:
 		err = s.detach(ctx, &steps, p)
 	default:
 		err = s.chaos(ctx, &steps, f, p)
 	}
-	if a.On == action.Host {
+	if a.On == fault.Host {
 		steps.Target = p.Spec.NodeName // with all members on it
 	}
 	return steps, err
@@ -240,6 +239,6 @@ func (s *Set) detach(ctx context.Context, steps *platform.Steps, p *core.Pod) er
 		}
 		return "deleted: " + strings.Join(names, ", "), nil
 	}, append([]string{"get", "volumeattachments"}, names...)...)
-	steps.Manner = record.MannerDisk
+	steps.Manner = fault.Storage
 	return nil
 }

@@ -17,7 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/plimsoll-bench/plimsoll/lab/action"
+	"github.com/plimsoll-bench/plimsoll/fault"
 	"github.com/plimsoll-bench/plimsoll/platform"
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
@@ -71,7 +71,7 @@ func (s *Set) chaos(ctx context.Context, steps *platform.Steps, f spec.Fault, p 
 	see := func(ctx context.Context) (string, error) { return c.injected(ctx, kind, name) }
 	steps.Witness = c.request(witnessName, see,
 		"get", kinds[kind], name, "-n", c.Namespace, "-o", "yaml")
-	if f.Strike.Action == action.ContainerKill {
+	if f.Strike.Action == fault.ContainerKill {
 		restarts := restartsOf(p)
 		steps.Returns = true
 		steps.Witness = c.request(witnessName, func(ctx context.Context) (string, error) {
@@ -145,9 +145,9 @@ func (s *Set) chaosSpec(f spec.Fault, p *core.Pod) (kind string, body map[string
 	body = map[string]any{"mode": "all", "selector": only(p.Name)}
 	add := func(more map[string]any) map[string]any { maps.Copy(body, more); return body }
 	switch f.Strike.Action {
-	case action.ContainerKill:
+	case fault.ContainerKill:
 		return "PodChaos", add(map[string]any{"action": "container-kill", "containerNames": []any{container}}), nil
-	case action.PodPartition:
+	case fault.PodPartition:
 		var others []string
 		for _, o := range s.pods {
 			if o.Name != p.Name {
@@ -159,19 +159,19 @@ func (s *Set) chaosSpec(f spec.Fault, p *core.Pod) (kind string, body map[string
 		}
 		return "NetworkChaos", add(map[string]any{"action": "partition", "direction": "both",
 			"target": map[string]any{"mode": "all", "selector": only(others...)}}), nil
-	case action.PodDelay:
+	case fault.PodDelay:
 		return "NetworkChaos", add(map[string]any{"action": "delay", "delay": map[string]any{"latency": f.Delay.Std().String()}}), nil
-	case action.PodLoss:
+	case fault.PodLoss:
 		return "NetworkChaos", add(map[string]any{"action": "loss",
 			"loss": map[string]any{"loss": strconv.FormatFloat(percent, 'f', -1, 64)}}), nil
-	case action.PodClock:
+	case fault.PodClock:
 		return "TimeChaos", add(map[string]any{"timeOffset": f.Delay.Std().String(), "containerNames": []any{container}}), nil
 	}
 	if volume == "" {
 		return "", nil, fmt.Errorf("%s has no volume of a claim, and its files are not known without one", p.Name)
 	}
 	add(map[string]any{"volumePath": volume, "path": volume + "/**/*", "percent": int64(percent), "containerNames": []any{container}})
-	if f.Strike.Action == action.PodIODelay {
+	if f.Strike.Action == fault.PodIODelay {
 		return "IOChaos", add(map[string]any{"action": "latency", "delay": f.Delay.Std().String()}), nil
 	}
 	errno := int64(errnos["EIO"])

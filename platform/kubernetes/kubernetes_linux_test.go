@@ -25,6 +25,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/plimsoll-bench/plimsoll/fault"
 	"github.com/plimsoll-bench/plimsoll/internal/dial"
 	"github.com/plimsoll-bench/plimsoll/internal/kubetest"
 	"github.com/plimsoll-bench/plimsoll/lab/engine/enginetest"
@@ -58,8 +59,8 @@ func TestFaultsOnKubernetes(t *testing.T) {
 
 func testKilled(t *testing.T, b *bed) {
 	b.write(t)
-	_, known := b.inject(t, fault("pod-kill:standalone"))
-	if known.Target != "reattached-0" || known.Manner != record.MannerCrash || known.Lasts || known.TakesDown {
+	_, known := b.inject(t, faultOf("pod-kill:standalone"))
+	if known.Target != "reattached-0" || known.Manner != fault.Crash || known.Lasts || known.TakesDown {
 		t.Errorf("%+v", known)
 	}
 	if c := known.Commands[0]; !c.Request ||
@@ -84,7 +85,7 @@ func other(node string) string {
 // A drained node loses its member to the other one. What a killed process leaves behind is reverted by the journal.
 func testDrained(t *testing.T, b *bed) {
 	from := b.node(t)
-	i, known := b.inject(t, fault("node-drain:reattached-0"))
+	i, known := b.inject(t, faultOf("node-drain:reattached-0"))
 	if known.Target != from || !known.Lasts || known.TakesDown {
 		t.Errorf("%+v", known)
 	}
@@ -117,7 +118,7 @@ func testDrained(t *testing.T, b *bed) {
 
 // The attachment of the volume is deleted, and Kubernetes attaches the volume again.
 func testDetached(t *testing.T, b *bed) {
-	if _, known := b.inject(t, fault("volume-detach:reattached-0")); known.Manner != record.MannerDisk || known.Lasts {
+	if _, known := b.inject(t, faultOf("volume-detach:reattached-0")); known.Manner != fault.Storage || known.Lasts {
 		t.Errorf("%+v", known)
 	}
 	b.count(t)
@@ -160,7 +161,7 @@ func (b *bed) chaosMesh(t *testing.T) dynamic.Interface {
 }
 
 func testChaosMesh(t *testing.T, b *bed) {
-	delay := fault("pod-delay:reattached-0")
+	delay := faultOf("pod-delay:reattached-0")
 	delay.Delay = spec.Duration(20 * time.Millisecond)
 	i, err := b.platform.Fault(delay, 0)
 	if err != nil {
@@ -192,7 +193,7 @@ func testChaosMesh(t *testing.T, b *bed) {
 		}
 	})
 	heal, known := b.inject(t, delay)
-	if known.Manner != record.MannerSlow || !known.Lasts {
+	if known.Manner != fault.Late || !known.Lasts {
 		t.Errorf("%+v", known)
 	}
 	want := map[string]any{"action": "delay", "mode": "all", "delay": map[string]any{"latency": "20ms"},
@@ -219,7 +220,7 @@ func testNodeKilled(t *testing.T, b *bed) {
 		return err == nil && podErr == nil && kubetest.Ready(n) == core.ConditionUnknown && p.DeletionTimestamp != nil &&
 			p.Spec.NodeName == from
 	})
-	i, known := b.inject(t, fault("node-out-of-service:reattached-0"))
+	i, known := b.inject(t, faultOf("node-out-of-service:reattached-0"))
 	if known.Target != from || !known.Lasts {
 		t.Errorf("%+v", known)
 	}

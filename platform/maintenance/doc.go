@@ -2,7 +2,7 @@
 // is added or removed, chunk migration, compaction, and a backup.
 //
 // [On] puts the events on top of a [platform.Platform]. Commands of MongoDB alone do some of them
-// ([action.Action.Plain]). A rolling restart uses an action of the platform for one member after the other ([Restart]).
+// ([fault.Action.Plain]). A rolling restart uses an action of the platform for one member after the other ([Restart]).
 // All others are the platform's.
 package maintenance
 
@@ -16,8 +16,8 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
+	"github.com/plimsoll-bench/plimsoll/fault"
 	"github.com/plimsoll-bench/plimsoll/internal/wait"
-	"github.com/plimsoll-bench/plimsoll/lab/action"
 	"github.com/plimsoll-bench/plimsoll/platform"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/run"
@@ -41,10 +41,10 @@ type Deployment struct {
 func On(d Deployment) platform.Platform { return &d }
 
 // Actions implements [platform.Platform].
-func (d *Deployment) Actions() (list []*action.Action) {
+func (d *Deployment) Actions() (list []*fault.Action) {
 	own := d.Platform.Actions()
-	for _, a := range action.All() {
-		if a.Plain || a.Name == action.RollingRestart && Restart(own) != nil || slices.Contains(own, a) {
+	for _, a := range fault.All() {
+		if a.Plain || a.Name == fault.RollingRestart && Restart(own) != nil || slices.Contains(own, a) {
 			list = append(list, a)
 		}
 	}
@@ -53,9 +53,9 @@ func (d *Deployment) Actions() (list []*action.Action) {
 
 // Restart is the action that restarts a member in a rolling restart: the first of stop, the deletion of a pod, and the
 // reset of a virtual machine. It is nil if a platform has none of them.
-func Restart(own []*action.Action) *action.Action {
-	for _, name := range []string{action.Stop, action.PodDelete, action.VMReset} {
-		if a := action.Find(name); slices.Contains(own, a) {
+func Restart(own []*fault.Action) *fault.Action {
+	for _, name := range []string{fault.Stop, fault.PodDelete, fault.VMReset} {
+		if a := fault.Find(name); slices.Contains(own, a) {
 			return a
 		}
 	}
@@ -64,7 +64,7 @@ func Restart(own []*action.Action) *action.Action {
 
 // Fault implements [platform.Platform]. It refuses an event that the deployment does not have.
 func (d *Deployment) Fault(f spec.Fault, limit time.Duration) (platform.Injector, error) {
-	a := action.Find(f.Strike.Action)
+	a := fault.Find(f.Strike.Action)
 	if f.Exec != nil || a == nil {
 		return d.Platform.Fault(f, limit)
 	}
@@ -73,41 +73,41 @@ func (d *Deployment) Fault(f spec.Fault, limit time.Duration) (platform.Injector
 	}
 	e := &event{deployment: d, action: a, fault: f, limit: limit}
 	switch {
-	case a.Name == action.RollingRestart:
+	case a.Name == fault.RollingRestart:
 		if Restart(d.Platform.Actions()) == nil {
 			return nil, fmt.Errorf("%s: it stops and starts the members, and the platform has no %s. Add the commands of %[2]s to the "+
-				"platform file", f.Strike, action.Stop)
+				"platform file", f.Strike, fault.Stop)
 		}
 		e.prepare = e.rollingRestart
 	case slices.Contains(d.Platform.Actions(), a) || !a.Plain:
 		inner, err := d.Platform.Fault(f, limit)
-		if err != nil || !a.Event && a.Name != action.AddMember {
+		if err != nil || !a.Event && a.Name != fault.AddMember {
 			return inner, err
 		}
 		return &around{event: e, inner: inner}, nil
-	case a.Name == action.StepDown:
+	case a.Name == fault.StepDown:
 		e.prepare = e.stepDown
-	case a.Name == action.IndexBuild:
+	case a.Name == fault.IndexBuild:
 		e.prepare = e.indexBuild
-	case a.Name == action.ChunkMigration:
+	case a.Name == fault.ChunkMigration:
 		e.prepare = e.chunkMigration
-	case a.Name == action.Compaction:
+	case a.Name == fault.Compaction:
 		e.prepare = e.compaction
 	}
 	return e, nil
 }
 
 // suits refuses an action that the engine or the topology of the deployment does not have.
-func (d *Deployment) suits(a *action.Action) error {
+func (d *Deployment) suits(a *fault.Action) error {
 	topology := d.Identity.Topology()
 	switch kind := d.Identity.Kind; {
 	case kind == "":
 		return nil // the server says it
 	case kind == server.FerretDB && a.Lacking != "":
 		return fmt.Errorf("the engine documentdb does not have it, because %s", a.Lacking)
-	case kind != server.FerretDB && a.Needs == action.NeedsSet && topology == "standalone":
+	case kind != server.FerretDB && a.Needs == fault.NeedsSet && topology == "standalone":
 		return errors.New("it needs a replica set, and the target is a single server")
-	case a.Needs == action.NeedsShards && topology != "sharded":
+	case a.Needs == fault.NeedsShards && topology != "sharded":
 		return fmt.Errorf("it needs a sharded cluster, and the target is a %s", topology)
 	}
 	return nil

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/plimsoll-bench/plimsoll/fault"
 	"github.com/plimsoll-bench/plimsoll/internal/wait"
-	"github.com/plimsoll-bench/plimsoll/lab/action"
 	"github.com/plimsoll-bench/plimsoll/platform"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/server"
@@ -17,7 +17,7 @@ import (
 // event is the [platform.Injector] of an event that this package does. Inject returns at the end of the event.
 type event struct {
 	deployment *Deployment
-	action     *action.Action
+	action     *fault.Action
 	fault      spec.Fault
 	limit      time.Duration
 	// prepare finds the target, and returns what does the event. An error means that nothing was done.
@@ -29,7 +29,7 @@ type event struct {
 
 // Inject implements [platform.Injector]. An event that began and failed was injected, and its failure is the error.
 func (e *event) Inject(ctx context.Context) (platform.Injection, error) {
-	e.known.Manner, e.known.TakesDown, e.known.Unseats = e.action.Manner, e.action.TakesDown, e.action.Unseats()
+	e.known.Manner, e.known.TakesDown, e.known.Unseats = e.action.Mode, e.action.TakesDown, e.action.Unseats()
 	do, err := e.prepare(ctx)
 	if err != nil {
 		return e.known, fmt.Errorf("%s: %w", e.fault.Strike, err)
@@ -86,7 +86,7 @@ type around struct {
 
 // Inject implements [platform.Injector].
 func (a *around) Inject(ctx context.Context) (platform.Injection, error) {
-	if a.action.Name == action.Backup {
+	if a.action.Name == fault.Backup {
 		if m, err := a.target(ctx, a.fault.Strike.Target); err == nil {
 			a.fault.Strike.Target = m.Name
 			a.calls, _ = a.count(ctx, m, "fsync")
@@ -97,7 +97,7 @@ func (a *around) Inject(ctx context.Context) (platform.Injection, error) {
 	if err != nil {
 		return a.known, err
 	}
-	if a.action.Name == action.InitialSync || a.action.Name == action.AddMember {
+	if a.action.Name == fault.InitialSync || a.action.Name == fault.AddMember {
 		err = a.deployment.await(ctx, a.known.Target+" to be a secondary", func(members []record.LabMember) bool {
 			m, ok := named(members, a.known.Target)
 			return ok && serves(m)
@@ -122,7 +122,7 @@ func (a *around) measure(ctx context.Context) {
 		return
 	}
 	switch a.action.Name {
-	case action.InitialSync, action.AddMember:
+	case fault.InitialSync, fault.AddMember:
 		_ = a.deployment.onMember(ctx, m, func(c server.Commander) error { // without them, the event has its times only
 			documents, bytes, err := held(ctx, c, a.deployment.Database)
 			if err == nil {
@@ -131,7 +131,7 @@ func (a *around) measure(ctx context.Context) {
 			}
 			return err
 		})
-	case action.Backup:
+	case fault.Backup:
 		if n, err := a.count(ctx, m, "fsync"); err == nil && n > a.calls {
 			a.saw("%s counted %.0f more fsync commands", m.Name, n-a.calls)
 		}

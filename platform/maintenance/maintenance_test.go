@@ -8,7 +8,7 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/plimsoll-bench/plimsoll/lab/action"
+	"github.com/plimsoll-bench/plimsoll/fault"
 	"github.com/plimsoll-bench/plimsoll/platform"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/server"
@@ -57,7 +57,7 @@ func TestEventsAreRefusedWhenPlanned(t *testing.T) {
 // bare is a platform that has no actions of its own, such as a deployment without a platform file.
 type bare struct{ platform.Platform }
 
-func (bare) Actions() []*action.Action { return nil }
+func (bare) Actions() []*fault.Action { return nil }
 
 // Commands of MongoDB need no platform, and a rolling restart needs its stop.
 func TestEventsOfAnyDeployment(t *testing.T) {
@@ -78,26 +78,26 @@ func TestEventsOfAnyDeployment(t *testing.T) {
 // has is a platform with some actions.
 type has struct {
 	platform.Platform
-	actions []*action.Action
+	actions []*fault.Action
 }
 
-func (h has) Actions() []*action.Action { return h.actions }
+func (h has) Actions() []*fault.Action { return h.actions }
 
 // A rolling restart stops and starts members, or uses what restarts one on Kubernetes or vSphere.
 func TestRestart(t *testing.T) {
 	for want, names := range map[string][]string{
-		action.Stop:      {action.VMReset, action.Stop},
-		action.PodDelete: {action.PodKill, action.PodDelete},
-		action.VMReset:   {action.VMPowerOff, action.VMReset},
+		fault.Stop:      {fault.VMReset, fault.Stop},
+		fault.PodDelete: {fault.PodKill, fault.PodDelete},
+		fault.VMReset:   {fault.VMPowerOff, fault.VMReset},
 	} {
-		var own []*action.Action
+		var own []*fault.Action
 		for _, name := range names {
-			own = append(own, action.Find(name))
+			own = append(own, fault.Find(name))
 		}
 		d := On(Deployment{Platform: has{actions: own}})
 		_, err := d.Fault(spec.Fault{Strike: spec.ParseStrike("rolling-restart:all")}, 0)
 		if got := Restart(own); got == nil || got.Name != want || err != nil ||
-			!slices.Contains(d.Actions(), action.Find(action.RollingRestart)) {
+			!slices.Contains(d.Actions(), fault.Find(fault.RollingRestart)) {
 			t.Errorf("%v restart by %v (%v), want %s", names, got, err, want)
 		}
 	}
@@ -159,7 +159,7 @@ func TestEventWaitsForAnswers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				l := &late{has: has{actions: []*action.Action{action.Find(action.Stop)}}, answers: c.answers}
+				l := &late{has: has{actions: []*fault.Action{fault.Find(fault.Stop)}}, answers: c.answers}
 				e := &event{deployment: &Deployment{Platform: l, Identity: set},
 					fault: spec.Fault{Strike: spec.ParseStrike(c.event)}}
 				_, err := e.rollingRestart(t.Context())

@@ -10,8 +10,8 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
 
+	"github.com/plimsoll-bench/plimsoll/fault"
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
-	"github.com/plimsoll-bench/plimsoll/lab/action"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/server"
 	"github.com/plimsoll-bench/plimsoll/store/shards"
@@ -19,7 +19,7 @@ import (
 
 // collections are those that the target of the event means.
 func (e *event) collections() ([]string, error) {
-	if name := e.fault.Strike.Target; name != action.OfWorkload {
+	if name := e.fault.Strike.Target; name != fault.OfWorkload {
 		return []string{name}, nil
 	}
 	if len(e.deployment.Collections) == 0 {

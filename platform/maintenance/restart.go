@@ -10,9 +10,9 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
 
+	"github.com/plimsoll-bench/plimsoll/fault"
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/internal/wait"
-	"github.com/plimsoll-bench/plimsoll/lab/action"
 	"github.com/plimsoll-bench/plimsoll/platform"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/server"
@@ -72,7 +72,7 @@ func (e *event) rollingRestart(ctx context.Context) (func(context.Context) error
 	target := e.fault.Strike.Target
 	restarted := func(members []record.LabMember) (all []record.LabMember) {
 		for _, set := range sets(members) {
-			if target == action.AllSets || target == set {
+			if target == fault.AllSets || target == set {
 				all = append(all, inSet(members, set)...)
 			}
 		}
@@ -91,7 +91,7 @@ func (e *event) rollingRestart(ctx context.Context) (func(context.Context) error
 		return nil, err
 	}
 	all, names := restarted(members), sets(members)
-	if target != action.AllSets {
+	if target != fault.AllSets {
 		if len(all) == 0 {
 			return nil, fmt.Errorf("there is no set %q (sets: %s)", target, strings.Join(names, ", "))
 		}
@@ -149,7 +149,7 @@ func (r *rolling) handOver(ctx context.Context, m record.LabMember, members int)
 		return err
 	}
 	if p, ok := primaryOf(now, m.Set); ok && p.Name == m.Name {
-		down, err := r.deployment.Fault(spec.Fault{Strike: spec.Strike{Action: action.StepDown, Target: m.Name}}, r.limit)
+		down, err := r.deployment.Fault(spec.Fault{Strike: spec.Strike{Action: fault.StepDown, Target: m.Name}}, r.limit)
 		if err != nil {
 			return err
 		}

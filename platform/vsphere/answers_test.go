@@ -23,7 +23,7 @@ import (
 	"github.com/vmware/govmomi/vapi/tags"
 	"github.com/vmware/govmomi/vim25/types"
 
-	"github.com/plimsoll-bench/plimsoll/lab/action"
+	"github.com/plimsoll-bench/plimsoll/fault"
 	"github.com/plimsoll-bench/plimsoll/platform"
 	"github.com/plimsoll-bench/plimsoll/platform/vsphere/vspheretest"
 	"github.com/plimsoll-bench/plimsoll/spec"
@@ -155,7 +155,7 @@ func (c *center) operations(t *testing.T, b *Breaker, s *Storage) []operation {
 		}, s.Restore},
 	}
 	for _, a := range b.Actions() {
-		if a.Name == action.HostPowerOff { // the simulator wants its own hosts for virtual machines: see TestActions
+		if a.Name == fault.HostPowerOff { // the simulator wants its own hosts for virtual machines: see TestActions
 			continue
 		}
 		f := spec.Fault{Strike: spec.Strike{Action: a.Name, Target: "db1"}}

@@ -12,9 +12,9 @@ import (
 	"github.com/vmware/govmomi/object"
 	"github.com/vmware/govmomi/vim25/types"
 
+	"github.com/plimsoll-bench/plimsoll/fault"
 	"github.com/plimsoll-bench/plimsoll/internal/permit"
 	"github.com/plimsoll-bench/plimsoll/internal/redact"
-	"github.com/plimsoll-bench/plimsoll/lab/action"
 	"github.com/plimsoll-bench/plimsoll/platform"
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
@@ -85,8 +85,8 @@ func (b *Breaker) look(ctx context.Context, member string, vm *object.VirtualMac
 func (b *Breaker) Kind() string { return Kind }
 
 // Actions implements [platform.Breaker]: what the user has no commands for.
-func (b *Breaker) Actions() []*action.Action {
-	return slices.DeleteFunc(platform.ActionsOf(action.VSphere), func(a *action.Action) bool {
+func (b *Breaker) Actions() []*fault.Action {
+	return slices.DeleteFunc(platform.ActionsOf(fault.VSphere), func(a *fault.Action) bool {
 		_, own := b.replaced[a.Name]
 		return own
 	})
@@ -142,18 +142,18 @@ func (b *Breaker) Steps(ctx context.Context, f spec.Fault, member *spec.Platform
 	if err != nil {
 		return platform.Steps{}, err
 	}
-	a := action.Find(f.Strike.Action)
-	if m.power != types.VirtualMachinePowerStatePoweredOn && a.On == action.Member {
+	a := fault.Find(f.Strike.Action)
+	if m.power != types.VirtualMachinePowerStatePoweredOn && a.On == fault.Member {
 		return platform.Steps{}, fmt.Errorf("the virtual machine %s is %s. Power it on first", m.Name, m.power)
 	}
-	if a.Name == action.VMCut && len(m.adapters) == 0 {
+	if a.Name == fault.VMCut && len(m.adapters) == 0 {
 		return platform.Steps{}, fmt.Errorf("the virtual machine %s has no connected network adapter", m.Name)
 	}
 	u := undo{VSphere: b.client.spec, Action: a.Name, VM: m.vm.Reference(), Host: m.host.Reference(), VMPath: m.Path,
 		HostPath: m.HostPath, Adapters: m.adapters}
 	e := effects[a.Name]
 	since := time.Now()
-	s := platform.Steps{Manner: a.Manner, Timeout: limit, Returns: a.On == action.Host && m.returns || !a.Lasts,
+	s := platform.Steps{Manner: a.Mode, Timeout: limit, Returns: a.On == fault.Host && m.returns || !a.Lasts,
 		Inject: platform.Request("the request to vCenter", e.text(u), func(ctx context.Context) (string, error) {
 			since = time.Now()
 			return e.inject(ctx, b.client, u)
@@ -165,7 +165,7 @@ func (b *Breaker) Steps(ctx context.Context, f spec.Fault, member *spec.Platform
 			}
 			return text, err
 		})}
-	if a.On == action.Host {
+	if a.On == fault.Host {
 		s.Target = m.Host
 	}
 	if a.Lasts {

@@ -14,8 +14,8 @@ import (
 	"github.com/vmware/govmomi/vim25/mo"
 	"github.com/vmware/govmomi/vim25/types"
 
+	"github.com/plimsoll-bench/plimsoll/fault"
 	"github.com/plimsoll-bench/plimsoll/internal/shellword"
-	"github.com/plimsoll-bench/plimsoll/lab/action"
 )
 
 // effect is what an action does in vCenter, and where its effect is seen. Texts are commands of govc that do the same.
@@ -29,7 +29,7 @@ type effect struct {
 }
 
 var effects = map[string]effect{
-	action.VMPowerOff: {
+	fault.VMPowerOff: {
 		text:     func(u undo) string { return "govc vm.power -off " + shellword.Quote(u.VMPath) },
 		healText: func(u undo) string { return "govc vm.power -on " + shellword.Quote(u.VMPath) },
 		view:     viewOfVM,
@@ -44,7 +44,7 @@ var effects = map[string]effect{
 				v.Runtime.PowerState == types.VirtualMachinePowerStatePoweredOff, err
 		},
 	},
-	action.VMReset: {
+	fault.VMReset: {
 		text: func(u undo) string { return "govc vm.power -reset " + shellword.Quote(u.VMPath) },
 		view: func(u undo) string { return "govc events -n 10 " + shellword.Quote(u.VMPath) },
 		inject: func(ctx context.Context, c *client, u undo) (string, error) {
@@ -58,7 +58,7 @@ var effects = map[string]effect{
 			}), err
 		},
 	},
-	action.VMCut: {
+	fault.VMCut: {
 		text:     func(u undo) string { return adapterText("disconnect", u) },
 		healText: func(u undo) string { return adapterText("connect", u) },
 		view:     viewOfVM,
@@ -74,7 +74,7 @@ var effects = map[string]effect{
 			return c.withEvents(ctx, fmt.Sprintf("%d network adapters are connected", len(left)), u.VM, since), len(left) == 0, err
 		},
 	},
-	action.HostDisconnect: {
+	fault.HostDisconnect: {
 		text:     func(u undo) string { return "govc host.disconnect " + shellword.Quote(u.HostPath) },
 		healText: func(u undo) string { return "govc host.reconnect " + shellword.Quote(u.HostPath) },
 		view:     viewOfHost,
@@ -89,7 +89,7 @@ var effects = map[string]effect{
 				h.Runtime.ConnectionState == types.HostSystemConnectionStateDisconnected, err
 		},
 	},
-	action.HostMaintenance: {
+	fault.HostMaintenance: {
 		text:     func(u undo) string { return "govc host.maintenance.enter -evacuate " + shellword.Quote(u.HostPath) },
 		healText: func(u undo) string { return "govc host.maintenance.exit " + shellword.Quote(u.HostPath) },
 		view:     viewOfHost,
@@ -110,7 +110,7 @@ var effects = map[string]effect{
 				h.Runtime.InMaintenanceMode, err
 		},
 	},
-	action.HostPowerOff: {
+	fault.HostPowerOff: {
 		text: func(u undo) string { return "govc host.shutdown -f " + shellword.Quote(u.HostPath) },
 		healText: func(u undo) string {
 			return "power on the host " + shellword.Quote(u.HostPath) + " by its management board"

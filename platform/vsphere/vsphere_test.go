@@ -19,12 +19,11 @@ import (
 	"github.com/vmware/govmomi/vim25/soap"
 	"github.com/vmware/govmomi/vim25/types"
 
+	"github.com/plimsoll-bench/plimsoll/fault"
 	"github.com/plimsoll-bench/plimsoll/internal/redact"
-	"github.com/plimsoll-bench/plimsoll/lab/action"
 	"github.com/plimsoll-bench/plimsoll/platform"
 	"github.com/plimsoll-bench/plimsoll/platform/command"
 	"github.com/plimsoll-bench/plimsoll/platform/vsphere/vspheretest"
-	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/store/null"
 )
@@ -166,11 +165,11 @@ func TestActions(t *testing.T) {
 	host := c.Model.Map().Get(*c.VM(t, "DC0_C0_RP0_VM0").Runtime.Host).(*simulator.HostSystem)
 	d, journals := c.deployment(t)
 	for _, a := range d.Actions() {
-		if a.Name == action.VMReset {
+		if a.Name == fault.VMReset {
 			c.reset(t)
 			continue
 		}
-		if a.Name == action.HostPowerOff { // the last: the simulator wants its own hosts for virtual machines
+		if a.Name == fault.HostPowerOff { // the last: the simulator wants its own hosts for virtual machines
 			c.Model.Map().Put(&powerHost{host})
 		}
 		f := spec.Fault{Strike: spec.Strike{Action: a.Name, Target: "db1"}}
@@ -210,7 +209,7 @@ func TestActions(t *testing.T) {
 // reset resets the virtual machine. The simulator does so faster than a connection notices.
 func (c *center) reset(t *testing.T) {
 	t.Helper()
-	f := spec.Fault{Strike: spec.Strike{Action: action.VMReset, Target: "db1"}}
+	f := spec.Fault{Strike: spec.Strike{Action: fault.VMReset, Target: "db1"}}
 	s, err := c.breaker.Steps(t.Context(), f, &c.file.Members[0])
 	if err != nil || s.Undo != nil {
 		t.Fatalf("%+v, %v", s, err)
@@ -270,7 +269,7 @@ func TestFacts(t *testing.T) {
 func TestHealAfterTheEnd(t *testing.T) {
 	c := newCenter(t)
 	d, journals := c.deployment(t)
-	i, err := d.Fault(spec.Fault{Strike: spec.Strike{Action: action.VMPowerOff, Target: "db1"}}, 0)
+	i, err := d.Fault(spec.Fault{Strike: spec.Strike{Action: fault.VMPowerOff, Target: "db1"}}, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -354,7 +353,7 @@ func TestFailures(t *testing.T) {
 // refused injects a power off that fails, after which nothing is left.
 func refused(t *testing.T, d *platform.Deployment, journals string, want []string) {
 	t.Helper()
-	i, err := d.Fault(spec.Fault{Strike: spec.Strike{Action: action.VMPowerOff, Target: "db1"}}, 0)
+	i, err := d.Fault(spec.Fault{Strike: spec.Strike{Action: fault.VMPowerOff, Target: "db1"}}, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -388,11 +387,11 @@ func TestLate(t *testing.T) {
 		return false
 	}
 	c.Gate.Store(&gate)
-	i, err := d.Fault(spec.Fault{Strike: spec.Strike{Action: action.VMPowerOff, Target: "db1"}}, 0)
+	i, err := d.Fault(spec.Fault{Strike: spec.Strike{Action: fault.VMPowerOff, Target: "db1"}}, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if known, err := i.Inject(t.Context()); err != nil || !waited.Load() || known.Manner != record.MannerBlackHole {
+	if known, err := i.Inject(t.Context()); err != nil || !waited.Load() || known.Manner != fault.BlackHole {
 		t.Errorf("%+v, %v", known, err)
 	}
 	if _, err := i.Heal(t.Context()); err != nil {

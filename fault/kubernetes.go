@@ -1,7 +1,6 @@
-package action
+package fault
 
 import (
-	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
@@ -24,31 +23,30 @@ const (
 	PodClock         = "pod-clock"
 )
 
-// The witnesses of Kubernetes are in package platform/kubernetes: these values have no lab.
-var onKubernetes = []*Action{
+var onKubernetes = []Action{
 	{Name: PodDelete, On: Member, Platform: Kubernetes, Help: "its pod is deleted, with the grace period of the pod",
-		Manner: record.MannerPlanned, HandsOver: true},
+		Mode: Planned, HandsOver: true},
 	{Name: PodKill, On: Member, Platform: Kubernetes, Help: "its pod is deleted without grace period",
-		Manner: record.MannerCrash, TakesDown: true},
+		Mode: Crash, TakesDown: true},
 	{Name: NodeDrain, On: Host, Platform: Kubernetes, Help: "its node takes no new pods, and the members on it are evicted",
-		Manner: record.MannerPlanned, Lasts: true, HandsOver: true},
+		Mode: Planned, Lasts: true, HandsOver: true},
 	{Name: NodeOutOfService, On: Host, Platform: Kubernetes, Help: "its node gets the taint out-of-service: all pods on it are deleted, and their volumes detached",
-		Manner: record.MannerPlanned, Lasts: true, HandsOver: true},
-	{Name: VolumeDetach, On: Member, Platform: Kubernetes, Help: "the attachments of its volumes are deleted", Manner: record.MannerDisk},
+		Mode: Planned, Lasts: true, HandsOver: true},
+	{Name: VolumeDetach, On: Member, Platform: Kubernetes, Help: "the attachments of its volumes are deleted", Mode: Storage},
 	{Name: ContainerKill, On: Member, Platform: Kubernetes, Help: "SIGKILL for its container, which starts again in the same pod, by Chaos Mesh",
-		Manner: record.MannerCrash, TakesDown: true},
+		Mode: Crash, TakesDown: true},
 	{Name: PodPartition, On: Member, Platform: Kubernetes, Help: "packets between its pod and the other members are dropped, by Chaos Mesh",
-		Manner: record.MannerPlanned, Lasts: true, HandsOver: true},
+		Mode: Planned, Lasts: true, HandsOver: true},
 	{Name: PodDelay, On: Member, Platform: Kubernetes, Help: "packets of its pod are late by the delay, by Chaos Mesh", Takes: []string{"delay"},
-		Manner: record.MannerSlow, Lasts: true, Check: needsDelay},
+		Mode: Late, Lasts: true, Check: needsDelay},
 	{Name: PodLoss, On: Member, Platform: Kubernetes, Help: "a share of the packets of its pod is dropped, by Chaos Mesh", Takes: []string{"probability"},
-		Manner: record.MannerSlow, Lasts: true},
+		Mode: Late, Lasts: true},
 	{Name: PodIODelay, On: Member, Platform: Kubernetes, Help: "each request to its files takes longer by the delay, by Chaos Mesh",
-		Takes: []string{"delay", "probability"}, Manner: record.MannerSlow, Lasts: true, Check: needsDelay},
+		Takes: []string{"delay", "probability"}, Mode: Late, Lasts: true, Check: needsDelay},
 	{Name: PodIOError, On: Member, Platform: Kubernetes, Help: "requests to its files fail, by Chaos Mesh", Takes: []string{"errno", "probability"},
-		Manner: record.MannerDisk, Lasts: true},
+		Mode: Storage, Lasts: true},
 	{Name: PodClock, On: Member, Platform: Kubernetes, Help: "its clock is ahead by the delay, by Chaos Mesh", Takes: []string{"delay"},
-		Manner: record.MannerUnknown, Lasts: true, Check: needsDelay},
+		Mode: Unknown, Lasts: true, Check: needsDelay},
 }
 
 func needsDelay(f spec.Fault) error {

@@ -1,6 +1,4 @@
-package action
-
-import "github.com/plimsoll-bench/plimsoll/record"
+package fault
 
 // VSphere is the platform of the actions on virtual machines and on their hosts.
 const VSphere = "vSphere"
@@ -15,18 +13,17 @@ const (
 	HostPowerOff    = "host-power-off"
 )
 
-// The witnesses of vSphere are in package platform/vsphere: these values have no lab.
-var onVSphere = []*Action{
-	{Name: VMPowerOff, On: Member, Platform: VSphere, Lasts: true, TakesDown: true, Manner: record.MannerBlackHole,
+var onVSphere = []Action{
+	{Name: VMPowerOff, On: Member, Platform: VSphere, Lasts: true, TakesDown: true, Mode: BlackHole,
 		Help: "the virtual machine is powered off at once, without its guest"},
-	{Name: VMReset, On: Member, Platform: VSphere, Manner: record.MannerBlackHole,
+	{Name: VMReset, On: Member, Platform: VSphere, Mode: BlackHole,
 		Help: "the virtual machine is reset; its guest starts again"},
-	{Name: VMCut, On: Member, Platform: VSphere, Lasts: true, TakesDown: true, Manner: record.MannerBlackHole,
+	{Name: VMCut, On: Member, Platform: VSphere, Lasts: true, TakesDown: true, Mode: BlackHole,
 		Help: "all network adapters of the virtual machine are disconnected"},
-	{Name: HostDisconnect, On: Host, Platform: VSphere, Lasts: true, Manner: record.MannerUnknown,
+	{Name: HostDisconnect, On: Host, Platform: VSphere, Lasts: true, Mode: Unknown,
 		Help: "vCenter disconnects the host, whose virtual machines run on without HA and DRS"},
-	{Name: HostMaintenance, On: Host, Platform: VSphere, Lasts: true, Manner: record.MannerSlow,
+	{Name: HostMaintenance, On: Host, Platform: VSphere, Lasts: true, Mode: Late,
 		Help: "the host enters maintenance mode after all its virtual machines have left it"},
-	{Name: HostPowerOff, On: Host, Platform: VSphere, Lasts: true, TakesDown: true, Manner: record.MannerBlackHole,
+	{Name: HostPowerOff, On: Host, Platform: VSphere, Lasts: true, TakesDown: true, Mode: BlackHole,
 		Help: "the host is shut down by force, with all its virtual machines"},
 }

@@ -1,0 +1,193 @@
+package fault
+
+import (
+	"cmp"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/plimsoll-bench/plimsoll/spec"
+)
+
+var update = flag.Bool("update", false, "write the table of actions into docs/lab.md anew")
+
+// details are what an action has to be told beside its target.
+func details(a *Action) spec.Fault {
+	f := spec.Fault{Strike: spec.Strike{Action: a.Name, Target: "primary"}}
+	if slices.Contains(a.Takes, "rate") {
+		f.Rate = 1000
+	}
+	if slices.Contains(a.Takes, "delay") {
+		f.Delay = 1
+	}
+	return f
+}
+
+// Whatever reads the table finds in it what it needs, of every action.
+func TestTable(t *testing.T) {
+	var details []string
+	for _, d := range Details {
+		details = append(details, d.Name)
+		if len(takers(d.Name)) == 0 {
+			t.Errorf("no action takes %s", d.Name)
+		}
+	}
+	mode := func(name string) bool { return slices.Contains(Modes(), name) }
+	seen := map[string]bool{}
+	for _, a := range All() {
+		if seen[a.Name] || Find(a.Name) != a {
+			t.Errorf("%s is there twice, or is not found", a.Name)
+		}
+		seen[a.Name] = true
+		for what, wrong := range map[string]bool{
+			"help":                                       a.Help == "",
+			"what it is done to":                         a.On == 0,
+			"a failure mode":                             !mode(a.Mode) || a.Isolated != "" && !mode(a.Isolated),
+			"one way in which it is over":                a.Event && a.Lasts,
+			"a place where it is done":                   a.DrillOnly && !a.Plain && a.Name != RollingRestart,
+			"check if it takes details":                  a.Check == nil && len(a.Takes) > 0,
+			"one answer to what becomes of a primary":    a.TakesDown && a.HandsOver,
+			"a lasting fate":                             a.Fate != Unaffected && !(a.Lasts && a.TakesDown),
+			"disks that it is done to, if it needs them": a.Needs == NeedsDisks && a.On != Disk,
+			"a target of its own or one kind of them":    a.Implied != "" && a.On&(Host|Disk) != 0,
+		} {
+			if wrong {
+				t.Errorf("%s lacks %s", a.Name, what)
+			}
+		}
+		for _, d := range a.Takes {
+			if !slices.Contains(details, d) {
+				t.Errorf("%s takes %s, which is no detail", a.Name, d)
+			}
+		}
+	}
+}
+
+// Validation knows every action, and takes of each what its table says, and nothing else.
+func TestCheckReadsTheTable(t *testing.T) {
+	given := map[string]func(*spec.Fault){
+		"from": func(f *spec.Fault) { f.From = "host1" }, "direction": func(f *spec.Fault) { f.Direction = "in" },
+		"rate": func(f *spec.Fault) { f.Rate = 5 }, "delay": func(f *spec.Fault) { f.Delay = 5 },
+		"errno": func(f *spec.Fault) { f.Errno = "ENOSPC" },
+		"ops":   func(f *spec.Fault) {}, "probability": func(f *spec.Fault) { f.Probability = 0.5 },
+		"keep": func(f *spec.Fault) { f.Keep = 0.5 },
+	}
+	ops := map[string]string{DiskLie: "flush"}
+	for _, a := range All() {
+		if err := Check(details(a)); err != nil {
+			t.Errorf("%s: %v", a.Name, err)
+		}
+		for _, d := range Details {
+			f := details(a)
+			given[d.Name](&f)
+			if d.Name == "ops" {
+				f.Ops = []string{"write"}
+				if op := ops[a.Name]; op != "" {
+					f.Ops = []string{op}
+				}
+			}
+			err := Check(f)
+			if takes := slices.Contains(a.Takes, d.Name); takes != (err == nil) || err != nil && !errors.Is(err, ErrRefused) {
+				t.Errorf("%s with %s: %v", a.Name, d.Name, err)
+			}
+		}
+	}
+}
+
+func TestCheckRefuses(t *testing.T) {
+	for _, c := range []struct {
+		spec spec.Fault
+		says string
+	}{
+		{spec.Fault{}, "there is no action"},
+		{spec.Fault{Strike: spec.ParseStrike("kil:primary")}, "did you mean kill?"},
+		{spec.Fault{Strike: spec.ParseStrike("disk-lies:rs0-1")}, "did you mean disk-lie?"},
+		{spec.Fault{Strike: spec.ParseStrike("kill")}, "kill needs a target"},
+		{spec.Fault{Strike: spec.ParseStrike("kill:")}, "kill needs a target"},
+		{spec.Fault{Strike: spec.ParseStrike("slow:host1")}, "rate"},
+		{spec.Fault{Strike: spec.ParseStrike("kill:rs0-1"), Rate: 10}, "rate"},
+		{spec.Fault{Strike: spec.ParseStrike("kill:rs0-1"), From: "host1"}, "(only: cut)"},
+		{spec.Fault{Strike: spec.ParseStrike("cut:rs0-1"), Direction: "up"}, "both, in or out"},
+		{spec.Fault{Strike: spec.ParseStrike("kill:rs0-1"), Keep: 0.5}, "power-loss"},
+		{spec.Fault{Strike: spec.ParseStrike("power-loss:rs0-1"), Keep: 2}, "between 0 and 1"},
+		{spec.Fault{Strike: spec.ParseStrike("power-loss:rs0-1"), Errno: "EIO"}, "(only: disk-error)"},
+		{spec.Fault{Strike: spec.ParseStrike("disk-slow:rs0-1")}, "needs a delay"},
+		{spec.Fault{Strike: spec.ParseStrike("disk-lie:rs0-1"), Delay: 1}, "does not accept delay"},
+		{spec.Fault{Strike: spec.ParseStrike("disk-error:rs0-1"), Errno: "EFUN"}, "does not return"},
+		{spec.Fault{Strike: spec.ParseStrike("disk-error:rs0-1"), Ops: []string{"flsh"}}, "did you mean flush?"},
+		{spec.Fault{Strike: spec.ParseStrike("disk-torn:rs0-1"), Ops: []string{"read"}}, "never affects read"},
+		{spec.Fault{Strike: spec.ParseStrike("disk-torn:rs0-1"), Probability: -0.5}, "between 0 and 1"},
+	} {
+		if err := Check(c.spec); err == nil || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%+v: %v, want %q", c.spec, err, c.says)
+		}
+	}
+}
+
+// docsBegin is the head of the table of actions in the documentation.
+const docsBegin = "| action | done to | needs | options | what happens | failure mode |\n|---|---|---|---|---|---|\n"
+
+// The documentation has the table: run the test with -update to write it anew.
+func TestDocsHaveTheTable(t *testing.T) {
+	var table strings.Builder
+	needs := map[Need]string{NeedsNothing: "–", NeedsIsolated: "isolated hosts",
+		NeedsDisks: "`--size`", NeedsFaults: "`--faults`",
+		NeedsSet: "a replica set", NeedsShards: "shards"}
+	on := map[Kind]string{Host: "a host", Host | Member: "a host or member", Member: "a member", Disk: "disks"}
+	for _, a := range All() {
+		if !a.InLab() {
+			continue // docs/drill.md has it
+		}
+		target := on[a.On]
+		if a.Implied != "" {
+			target = "the " + a.Implied
+		}
+		var options []string
+		for _, d := range a.Takes {
+			options = append(options, "`--"+d+"`")
+		}
+		mode := a.Mode
+		if a.Isolated != "" {
+			mode += "; " + a.Isolated + " on isolated hosts"
+		}
+		fmt.Fprintf(&table, "| `%s` | %s | %s | %s | %s | %s |\n", a.Name, target, needs[a.Needs], cmp.Or(strings.Join(options, ", "), "–"), a.Help, mode)
+	}
+	const name = "../docs/lab.md"
+	page, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, rest, ok := strings.Cut(string(page), docsBegin)
+	if !ok {
+		t.Fatalf("%s has no table of actions", name)
+	}
+	have, after, _ := strings.Cut(rest, "\n\n")
+	if have+"\n" == table.String() {
+		return
+	}
+	if !*update {
+		t.Fatalf("%s has another table than the code; go test ./fault -update writes it anew:\n%s", name, table.String())
+	}
+	if err := os.WriteFile(name, []byte(before+docsBegin+table.String()+"\n"+after), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func FuzzCheck(f *testing.F) {
+	f.Add("kill:primary", "host1", "in", "EIO", "flush", 0.5, 0.5, int64(1))
+	f.Add("disk-error:a/b", "", "", "ENOSPC", "", 1.0, 0.0, int64(0))
+	f.Fuzz(func(t *testing.T, text, from, direction, errno, op string, probability, keep float64, rate int64) {
+		s := spec.Fault{Strike: spec.ParseStrike(text), From: from, Direction: direction, Errno: errno, Rate: spec.Size(rate),
+			Probability: spec.Share(probability), Keep: spec.Share(keep)}
+		if op != "" {
+			s.Ops = []string{op}
+		}
+		if Check(s) == nil && (Find(s.Strike.Action) == nil || s.Strike.Target == "" || s.Strike.String() != text) {
+			t.Errorf("%+v was taken", s)
+		}
+	})
+}
