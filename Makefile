@@ -1,4 +1,4 @@
-# What can be done with this tree. `make test` is everything that must pass.
+# What can be done with this tree. `make test` is what a change can break on any machine, `make ci` everything that must pass.
 
 GO      ?= go
 BIN     ?= bin/plimsoll
@@ -8,7 +8,7 @@ export CGO_ENABLED ?= 0
 # Without the path of this tree, what was compiled in one clone is used in others, too.
 export GOFLAGS := $(strip $(shell $(GO) env GOFLAGS) -trimpath)
 # Go programs need a fifth less processor time if they collect garbage less often, and machines for tests have the memory.
-vet staticcheck rules groups unit race quick: export GOGC = 400
+vet staticcheck rules groups unit race plain: export GOGC = 400
 # How long one package's tests may take; the race detector makes some ten times slower.
 TIMEOUT ?= 30m
 # A copy of the vulnerability database to check against, such as file:///srv/vulndb; default: the public one.
@@ -39,14 +39,12 @@ OUTSIDE := e2e cmd/plimsoll lab platform fleet internal/kubetest internal/browse
 UNIT    := unit-e2e unit-half unit-outside unit-inside
 RACE    := race-cmd race-fleet race-lab race-inside
 PARALLEL ?= 3
-# Further targets that `make test` is to make beside these groups, such as smoke.
-WITH     ?=
 # How many tests of a package run at once.
 TESTS    ?= 3
 # Groups but e2e give way to it. A drill whose load gets no processor time before its fault has no verdict, and is repeated.
 NICE     = nice -n 5
-# Not part of `make quick`: OUTSIDE, and what takes more than some seconds.
-SLOW    := $(OUTSIDE) study record report/html run suite
+# Not part of `make test`: tests that are nothing without servers, browsers or clusters.
+SERVERS := e2e internal/kubetest internal/browsertest
 # The tests that run on a real mongod where there is one, of lab/engine, lab/topology and e2e (internal/repotest finds those that
 # are missing here).
 MONGOD_TESTS := ^Test(Server|KilledCommandsLeaveNoSecrets|KillKeepsData|KilledPlimsollLeavesNothing|EndedByItself|TryMongo|Mongo.*|ShippedDrillsOnMongod|ReadsAreJudged|DrillOfAShardedCluster|Durability|Clients|ClientsEnded|BesideTheLoad|Interrupt|KilledRun|Resume|ServerKilled|Lab|LabDocs|LabOfThree|RunViaService|StudyOfAServer|WrongPassword|OwnWorkloads|OwnWorkloadsOnMongod|WorkloadStaysInItsDatabase|Workloads|YCSB|PlatformMaintenance)$$
@@ -60,18 +58,22 @@ outside  = $(filter $(call within,$(OUTSIDE)),$(1))
 inside   = $(filter-out $(call within,$(OUTSIDE)),$(1))
 # $(call gotest,PACKAGES,FLAGS) tests packages and leaves what each took in bin/TARGET.json. With TIMES=1, it prints the seconds of
 # the packages and of the tests that took longest. Without symbols and debugging data the linker needs half the time.
-gotest   = @mkdir -p bin && $(NICE) $(TOOL) gotestsum --format standard-quiet --jsonfile bin/$@.json -- -vet=off -ldflags=-s -p 1 -parallel $(TESTS) \
+gotest   = @mkdir -p bin && $(NICE) $(TOOL) gotestsum --format $(FORMAT) --jsonfile bin/$@.json -- -vet=off -ldflags=-s -p 1 -parallel $(TESTS) \
 	-timeout $(TIMEOUT) $(2) $(addprefix ./,$(1)) $(if $(TIMES),&& TOOL="$(TOOL)" tools/times.sh bin/$@.json)
+FORMAT   = standard-quiet
 racing   = -race -skip '$(UNRACED_TESTS)'
-# $(call groups,TARGETS) runs groups of tests side by side.
-groups   = +@$(MAKE) --no-print-directory -j $(PARALLEL) $(1)
+# $(call groups,TARGETS) runs groups of tests side by side. `make mongod` runs what runs on a real one.
+groups   = +@env -u PLIMSOLL_TEST_MONGOD $(MAKE) --no-print-directory -j $(PARALLEL) $(1)
 
 # Name and tag of the container image.
 IMAGE   ?= plimsoll:latest
 
 CHECKS  := fmt vet staticcheck vuln rules trust groups
+# $(call checks,TARGETS) makes one after the other and says how long each took.
+checks   = @for check in $(1); do start=$$(date +%s); echo "--- make $$check"; $(MAKE) --no-print-directory $$check || exit 1; \
+	echo "--- make $$check: $$(($$(date +%s) - start)) s"; done
 
-.PHONY: all build demo quick test smoke mongod fmt vet staticcheck vuln rules groups unit race $(UNIT) $(RACE) bench man pictures image engine clean help trust liars
+.PHONY: all build demo test plain ci smoke mongod fmt vet staticcheck vuln rules groups unit race $(UNIT) $(RACE) bench man pictures image engine clean help trust liars
 
 all: build
 
@@ -85,19 +87,27 @@ build: ## bin/plimsoll
 demo: build ## a run of 80 seconds on this machine's disk
 	$(BIN) run --workload a --records 20000 --threads 8 --warmup 30s --duration 45s
 
-test: ## everything that must pass
-	@for check in $(CHECKS); do \
-		start=$$(date +%s); \
-		$(MAKE) --no-print-directory $$check || exit 1; \
-		echo "--- make $$check: $$(($$(date +%s) - start)) s"; \
-	done
+test: ## what a change can break: about 5 minutes on two cores, as any user, without servers, browser or network
+	$(call checks,fmt vet rules plain)
+	@tools/notrun.sh bin/plain.json
+	@echo "left to make ci: $(SERVERS), the race detector, staticcheck, vulnerabilities, liars, suites"
+
+ci: build ## everything that must pass (as root on Debian; .ci/run installs what it needs)
+	$(call checks,$(CHECKS))
 	@tools/notrun.sh $(patsubst %,bin/%.json,$(UNIT) $(RACE))
+	@[ -z "$$PLIMSOLL_TEST_MONGOD" ] || $(MAKE) --no-print-directory mongod
+
+plain: export PLIMSOLL_TEST_LEAVE = 1
+plain: NICE =
+plain: FORMAT = pkgname-and-test-fails
+plain:
+	$(call gotest,$(filter-out $(call within,$(SERVERS)),$(packages)),-p 2)
 
 # The loads of the suites go on for some seconds each, however much they do, so all other tests go first.
 smoke: build ## every suite of examples/ at its smallest scale, on labs (as root, with the open engine) and embedded
 	@nice -n 10 tools/smoke.sh $(BIN)
 
-# The parts of these tests on the stand-in and on documentdb are in `make test`. LEAVE_OUT is a pattern of further tests.
+# The parts of these tests on the stand-in and on documentdb are in `make groups`. LEAVE_OUT is a pattern of further tests.
 LEAVE_OUT ?= ^$$
 mongod: export PATH := $(PLIMSOLL_TEST_MONGOD):$(PATH)
 mongod: build ## tests on the mongod and mongos in the directory PLIMSOLL_TEST_MONGOD (as root)
@@ -128,7 +138,7 @@ liars: ## the whole campaign of known liars (docs/trust.md has the stored result
 	$(GO) run ./liars
 
 groups: build
-	$(call groups,unit-e2e unit-half race-cmd $(UNIT) $(WITH) $(RACE))
+	$(call groups,unit-e2e unit-half race-cmd $(UNIT) smoke $(RACE))
 
 unit: build ## all tests but those of `make rules` and `make race`, whole commands and real servers included
 	$(call groups,$(UNIT))
@@ -155,9 +165,6 @@ race-lab:
 	$(call gotest,$(filter-out cmd/% fleet fleet/% platform/%,$(call outside,$(RACED))),-count=1 $(racing))
 race-inside: # the last group is alone for some minutes, so two of its packages run at once
 	$(call gotest,$(call inside,$(RACED)),-p 2 $(racing))
-
-quick: fmt vet rules ## before a commit: the rules, and the tests that take a second or two
-	@$(GO) test -vet=off $(addprefix ./,$(filter-out $(call within,$(SLOW)),$(packages)))
 
 bench: ## speed, as ratios against the peers, from one run on this machine
 	$(GO) run ./bench

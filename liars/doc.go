@@ -18,7 +18,7 @@
 // unclaimed and says in notFound what that means for users.
 //
 //	go run ./liars                                   everything
-//	go run ./liars -small                            the version of `make test`
+//	go run ./liars -small                            the version of `make ci`
 //	go run ./liars -family disk -row slow-disk -seed 7 -n 1
 //	go run ./liars -family disk -update              stores the result and writes docs/trust.md
 package main

@@ -42,7 +42,7 @@ func main() {
 		return
 	}
 	var c config
-	flag.BoolVar(&c.small, "small", false, "few trials of each row: the version of make test, under two minutes")
+	flag.BoolVar(&c.small, "small", false, "few trials of each row: the version of make ci, under two minutes")
 	flag.StringVar(&c.families, "family", "", "run these families only, separated by commas: "+strings.Join(names(families()), ", "))
 	flag.StringVar(&c.row, "row", "", "run these rows of one family only, separated by commas")
 	flag.Uint64Var(&c.seed, "seed", 1, "seed of the first trial of each row; trial i has SEED + i")

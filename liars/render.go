@@ -121,7 +121,7 @@ Which lies do the verdicts of Plimsoll find, and how often do they accuse an hon
 %s
 
 ` + "`make liars`" + ` (or ` + "`go run ./liars`" + `) gives each verdict every kind of lie that it claims to find, many times, and honest
-inputs that look like lies. Each trial has a seed and goes through the code that judges for users. ` + "`make test`" + ` runs a
+inputs that look like lies. Each trial has a seed and goes through the code that judges for users. ` + "`make ci`" + ` runs a
 small version. This page has the stored full results (` + "`go run ./liars -family NAME -update`" + ` makes them again).
 
 - **found of planted**: lies that the verdict found, of those that were planted.

@@ -4,6 +4,10 @@
 set -euo pipefail
 list=$(sed -nE 's|.*"Package":"[^"]*/plimsoll/([^"]*)","Test":"([^"]*)",.*"Output":" *[^ ]+: NOT RUN: (.*)\\n".*|\1 \2: \3|p;
 	s|.*"Package":"[^"]*/plimsoll/([^"]*)","Test":"([^"]*)","Output":" *[^ ]+: NOT RUN: (.*)\\n".*|\1 \2: \3|p' "$@" | sed 's/\\"/"/g' | sort -u)
+# What is left to make ci is counted by reason.
+left=$(sed -n 's|.*: \(.*\): left to make ci$|\1|p' <<<"$list" | sort | uniq -c | sed 's|^ *\([0-9]*\) \(.*\)|\2 (\1)|' | paste -sd, | sed 's|,|, |g')
+list=$(grep -v ': left to make ci$' <<<"$list" || true)
+[ -z "$left" ] || echo "left to make ci, with the number of tests: $left"
 if [ -z "$list" ]; then
 	echo "not run on this machine: nothing"
 else

@@ -12,8 +12,8 @@ import (
 // Mark begins the line of a test in the output of `go test -json`, which also has the logs of tests that pass.
 const Mark = "NOT RUN: "
 
-// LeaveVar is the variable in the environment with which `make test` leaves to `make ci` what needs an engine, a browser,
-// a cluster or root.
+// LeaveVar is the variable in the environment with which `make test` leaves to `make ci` what needs an engine, a
+// browser, a cluster or root.
 const LeaveVar = "PLIMSOLL_TEST_LEAVE"
 
 // Left reports whether a test leaves a part to `make ci`, and says so.
