@@ -165,13 +165,17 @@ func forgeOne(w *ledgertest.World, own *ownWorkload, run uint32, number int, k k
 }
 
 // contents checks what is said about documents that differ while no write has the class diverged: one that holds
-// nothing but damage, or a copy, is missing on the member.
+// nothing but damage, or a copy, is missing on the member. Documents without an undamaged write of this run are not
+// compared, so they may be missing unnoticed.
 func contents(w *ledgertest.World, t *testing.T, seed uint64, member *ledgertest.Reader, result *record.LedgerResult) {
 	if w.Expected(ledgertest.Inserts)[record.WriteDiverged]+w.Expected(ledgertest.Updates)[record.WriteDiverged] > 0 {
 		return
 	}
-	n := result.Inserts[record.WriteDiverged]
-	if n > int64(len(member.Without)) || n == 0 && len(member.Without) > 0 {
+	compared := false
+	for _, f := range w.Fates {
+		compared = compared || member.Without[f.Document] && f.Applied > 0 && !f.Spoiled
+	}
+	if n := result.Inserts[record.WriteDiverged]; n > int64(len(member.Without)) || n == 0 && compared {
 		t.Errorf("seed %d: %d documents are missing on the member, and %d were found to be", seed, len(member.Without), n)
 	}
 	delete(result.Inserts, record.WriteDiverged)
