@@ -13,7 +13,7 @@ func (c *Cluster) Check(ctx context.Context, s Settings) error {
 		return err
 	}
 	for _, o := range objects {
-		_, err := c.client.Resource(resources[o.GetKind()]).Namespace(s.Namespace).Create(ctx, o, meta.CreateOptions{
+		_, err := c.In(resources[o.GetKind()]).Create(ctx, o, meta.CreateOptions{
 			DryRun: []string{meta.DryRunAll}, FieldValidation: meta.FieldValidationStrict})
 		if err != nil {
 			return err

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/plimsoll-bench/plimsoll/internal/kube"
 	"github.com/plimsoll-bench/plimsoll/internal/podstate"
 )
 
@@ -36,7 +37,7 @@ func (f *fates) follow(c *Cluster, job string) {
 	f.cluster, f.stops = c, append(f.stops, stop)
 	go func() {
 		for ctx.Err() == nil {
-			w, err := c.client.Resource(pods).Namespace(c.Namespace).Watch(ctx,
+			w, err := c.In(kube.Pods).Watch(ctx,
 				meta.ListOptions{LabelSelector: "app.kubernetes.io/instance=" + job})
 			if apierrors.IsForbidden(err) {
 				return
@@ -96,7 +97,7 @@ func (f *fates) Explain(ctx context.Context, agent string) string {
 	if is.why != "" && !is.taint || is.node == "" {
 		return is.why
 	}
-	o, err := f.cluster.client.Resource(nodes).Get(ctx, is.node, meta.GetOptions{})
+	o, err := f.cluster.In(kube.Nodes).Get(ctx, is.node, meta.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return "its node " + is.node + " was removed from the cluster"
 	}

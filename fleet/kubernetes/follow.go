@@ -9,6 +9,7 @@ import (
 	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/plimsoll-bench/plimsoll/internal/kube"
 	"github.com/plimsoll-bench/plimsoll/internal/podstate"
 )
 
@@ -43,7 +44,7 @@ func (c *Cluster) follow(ctx context.Context, made []string, tell func(string)) 
 
 // problems are the reasons why agents of a Job have not started. Pods with the same reason have one sentence.
 func (c *Cluster) problems(ctx context.Context, job string) ([]string, error) {
-	list, err := c.client.Resource(pods).Namespace(c.Namespace).List(ctx,
+	list, err := c.In(kube.Pods).List(ctx,
 		meta.ListOptions{LabelSelector: "app.kubernetes.io/instance=" + job})
 	if err != nil {
 		return nil, nil // a connection that is lost for a moment says nothing about pods
@@ -93,7 +94,7 @@ func failed(p *core.Pod) error {
 
 // refused says why a Job has no pods, for example because of a quota: only its events do.
 func (c *Cluster) refused(ctx context.Context, job string) string {
-	list, err := c.client.Resource(events).Namespace(c.Namespace).List(ctx,
+	list, err := c.In(kube.Events).List(ctx,
 		meta.ListOptions{FieldSelector: "involvedObject.kind=Job,reason=FailedCreate,involvedObject.name=" + job})
 	if err != nil || len(list.Items) == 0 {
 		return ""

@@ -19,11 +19,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/yaml"
-	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/plimsoll-bench/plimsoll/fleet"
+	"github.com/plimsoll-bench/plimsoll/internal/kube"
 )
 
 const (
@@ -36,41 +34,26 @@ const (
 )
 
 var (
-	jobs   = schema.GroupVersionResource{Group: "batch", Version: "v1", Resource: "jobs"}
-	pods   = schema.GroupVersionResource{Version: "v1", Resource: "pods"}
-	events = schema.GroupVersionResource{Version: "v1", Resource: "events"}
 	// resources of the objects of the manifest by kind.
 	resources = map[string]schema.GroupVersionResource{
-		"Job":           jobs,
-		"Secret":        {Version: "v1", Resource: "secrets"},
-		"NetworkPolicy": {Group: "networking.k8s.io", Version: "v1", Resource: "networkpolicies"},
+		"Job":           kube.Jobs,
+		"Secret":        kube.Secrets,
+		"NetworkPolicy": kube.NetworkPolicies,
 	}
 )
 
 // Cluster is a connection to a Kubernetes.
-type Cluster struct {
-	config    *rest.Config
-	client    dynamic.Interface
-	Namespace string
-}
+type Cluster struct{ *kube.Cluster }
 
 // Connect reads a kubeconfig: the given file, or that of kubectl; in a pod, its service account. An empty namespace is
 // that of the kubeconfig.
 func Connect(kubeconfig, namespace string) (*Cluster, error) {
-	rules := clientcmd.NewDefaultClientConfigLoadingRules()
-	rules.ExplicitPath = kubeconfig
-	loader := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, nil)
-	config, err := loader.ClientConfig()
+	c, err := kube.Connect(kube.Login{Kubeconfig: kubeconfig, Namespace: namespace})
 	if err != nil {
-		return nil, fmt.Errorf("cannot find a Kubernetes cluster: %w. Check with: kubectl cluster-info", err)
+		return nil, err
 	}
-	if namespace == "" {
-		if namespace, _, err = loader.Namespace(); err != nil {
-			return nil, err
-		}
-	}
-	client, err := dynamic.NewForConfig(config)
-	return &Cluster{config, client, namespace}, err
+	c.Rights = "the rights to create, list and delete jobs, secrets, networkpolicies and pods there"
+	return &Cluster{c}, nil
 }
 
 // Coordinator is where agents register.
@@ -164,7 +147,6 @@ func (p *Placer) add(ctx context.Context, n int) error {
 	if err != nil {
 		return err
 	}
-	client := p.cluster.client
 	p.made = append(p.made, s.Name) // before it exists, so that End removes it in any case
 	var owner []meta.OwnerReference
 	for _, o := range objects {
@@ -172,9 +154,9 @@ func (p *Placer) add(ctx context.Context, n int) error {
 		labels := o.GetLabels()
 		labels[placed] = "run"
 		o.SetLabels(labels)
-		made, err := client.Resource(resources[o.GetKind()]).Namespace(s.Namespace).Create(ctx, o, meta.CreateOptions{})
+		made, err := p.cluster.In(resources[o.GetKind()]).Create(ctx, o, meta.CreateOptions{})
 		if err != nil {
-			return explain(err, "create the "+o.GetKind()+" of the agents", s.Namespace)
+			return p.cluster.Explain(err, "create the "+o.GetKind()+" of the agents")
 		}
 		if o.GetKind() == "Job" {
 			owner = []meta.OwnerReference{{APIVersion: "batch/v1", Kind: "Job", Name: s.Name, UID: made.GetUID()}}
@@ -238,19 +220,19 @@ func (p *Placer) End() error {
 func (c *Cluster) remove(ctx context.Context, name string) error {
 	background := meta.DeletePropagationBackground
 	o := meta.DeleteOptions{PropagationPolicy: &background}
-	err := c.client.Resource(jobs).Namespace(c.Namespace).Delete(ctx, name, o)
+	err := c.In(kube.Jobs).Delete(ctx, name, o)
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
-	return explain(err, "remove the Job "+name+" of the agents", c.Namespace)
+	return c.Explain(err, "remove the Job "+name+" of the agents")
 }
 
 // Clean removes the agents that placers left in the namespace, and those that are in use. It returns the names of their
 // Jobs.
 func (c *Cluster) Clean(ctx context.Context) ([]string, error) {
-	list, err := c.client.Resource(jobs).Namespace(c.Namespace).List(ctx, meta.ListOptions{LabelSelector: placed})
+	list, err := c.In(kube.Jobs).List(ctx, meta.ListOptions{LabelSelector: placed})
 	if err != nil {
-		return nil, explain(err, "list the Jobs of agents", c.Namespace)
+		return nil, c.Explain(err, "list the Jobs of agents")
 	}
 	var removed []string
 	for _, j := range list.Items {
@@ -260,24 +242,4 @@ func (c *Cluster) Clean(ctx context.Context) ([]string, error) {
 		removed = append(removed, j.GetName())
 	}
 	return removed, nil
-}
-
-// explain says what to do about an error of the API server.
-func explain(err error, what, namespace string) error {
-	var next string
-	switch {
-	case err == nil:
-		return nil
-	case apierrors.IsForbidden(err):
-		next = "Ask for the rights to create, list and delete jobs, secrets, networkpolicies and pods there"
-	case apierrors.IsUnauthorized(err):
-		next = "Log in to the cluster again"
-	case apierrors.IsNotFound(err):
-		next = "Create the namespace, or give another one"
-	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
-		next = "Check the limits of agents, and that the cluster has Kubernetes 1.33 or later"
-	default:
-		next = "Check the connection with: kubectl cluster-info"
-	}
-	return fmt.Errorf("cannot %s in the namespace %s: %w. %s", what, namespace, err, next)
 }

@@ -23,6 +23,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 
+	"github.com/plimsoll-bench/plimsoll/internal/kube"
 	"github.com/plimsoll-bench/plimsoll/internal/podstate"
 )
 
@@ -37,12 +38,6 @@ const (
 	maxLog = 32 << 20
 	// user is that of the image.
 	user = 65532
-)
-
-var (
-	nodes   = schema.GroupVersionResource{Version: "v1", Resource: "nodes"}
-	claims  = schema.GroupVersionResource{Version: "v1", Resource: "persistentvolumeclaims"}
-	classes = schema.GroupVersionResource{Group: "storage.k8s.io", Version: "v1", Resource: "storageclasses"}
 )
 
 // Task is a command of plimsoll that a pod runs on one node, with a new volume in [TaskDir].
@@ -74,10 +69,10 @@ func (c *Cluster) Perform(ctx context.Context, s Settings, t Task, tell func(str
 		return out, err
 	}
 	defer func() { err = errors.Join(err, c.removeTask(job.Name)) }()
-	_, err = c.client.Resource(jobs).Namespace(c.Namespace).Create(ctx, &unstructured.Unstructured{Object: o},
+	_, err = c.In(kube.Jobs).Create(ctx, &unstructured.Unstructured{Object: o},
 		meta.CreateOptions{})
 	if err != nil {
-		return out, explain(err, "create a Job", c.Namespace)
+		return out, c.Explain(err, "create a Job")
 	}
 	shown := podstate.Teller{Tell: tell}
 	for begun := time.Now(); ; {
@@ -151,7 +146,7 @@ func (t Task) job(s Settings) (*batch.Job, error) {
 // look returns the pod of a task, nil if there is none yet, and why it has not started. A pod that will not end by
 // itself is an error.
 func (c *Cluster) look(ctx context.Context, job string) (*core.Pod, []string, error) {
-	list, err := c.client.Resource(pods).Namespace(c.Namespace).List(ctx,
+	list, err := c.In(kube.Pods).List(ctx,
 		meta.ListOptions{LabelSelector: "app.kubernetes.io/instance=" + job})
 	if err != nil {
 		return nil, nil, nil // a connection that is lost for a moment says nothing about pods
@@ -173,7 +168,7 @@ func (c *Cluster) look(ctx context.Context, job string) (*core.Pod, []string, er
 	case p.Status.Phase == core.PodFailed:
 		return nil, nil, fmt.Errorf("the pod %s failed: %s: %s", p.Name, p.Status.Reason, podstate.OneLine(p.Status.Message))
 	case p.Status.Phase == core.PodPending:
-		why := podstate.Warnings(ctx, c.client, c.Namespace, p.Name, p.Name+"-"+taskVolume)
+		why := podstate.Warnings(ctx, c.Client, c.Namespace, p.Name, p.Name+"-"+taskVolume)
 		if w := podstate.Pending(p, "See: kubectl describe pod "+p.Name); w != "" {
 			why = append(why, "the pod "+w)
 		}
@@ -192,11 +187,11 @@ func ended(p *core.Pod) *core.ContainerStateTerminated {
 
 // log reads what a pod wrote.
 func (c *Cluster) log(ctx context.Context, pod string) (string, error) {
-	client, err := rest.HTTPClientFor(c.config)
+	client, err := rest.HTTPClientFor(c.Config)
 	if err != nil {
 		return "", err
 	}
-	u, _, err := rest.DefaultServerUrlFor(c.config)
+	u, _, err := rest.DefaultServerUrlFor(c.Config)
 	if err != nil {
 		return "", err
 	}
@@ -207,14 +202,14 @@ func (c *Cluster) log(ctx context.Context, pod string) (string, error) {
 	}
 	answer, err := client.Do(request)
 	if err != nil {
-		return "", explain(err, "read the log of the pod "+pod, c.Namespace)
+		return "", c.Explain(err, "read the log of the pod "+pod)
 	}
 	defer answer.Body.Close()
 	text, err := io.ReadAll(io.LimitReader(answer.Body, maxLog))
 	if err == nil && answer.StatusCode != http.StatusOK {
 		err = fmt.Errorf("the API server answered %s", answer.Status)
 	}
-	return string(text), explain(err, "read the log of the pod "+pod, c.Namespace)
+	return string(text), c.Explain(err, "read the log of the pod "+pod)
 }
 
 // removeTask removes a Job and waits until its pod and its claim are gone, so that they do not disturb the next one.
@@ -224,9 +219,9 @@ func (c *Cluster) removeTask(job string) error {
 	if err := c.remove(ctx, job); err != nil {
 		return err
 	}
-	for _, r := range []schema.GroupVersionResource{pods, claims} {
+	for _, r := range []schema.GroupVersionResource{kube.Pods, kube.Claims} {
 		for {
-			list, err := c.client.Resource(r).Namespace(c.Namespace).List(ctx,
+			list, err := c.In(r).List(ctx,
 				meta.ListOptions{LabelSelector: "app.kubernetes.io/instance=" + job})
 			if apierrors.IsForbidden(err) || err == nil && len(list.Items) == 0 {
 				break
@@ -248,9 +243,9 @@ const removeWithin = 2 * time.Minute
 // Nodes returns the nodes of the given names. Without names, it returns all nodes that take pods, and says in left why
 // others are not among them.
 func (c *Cluster) Nodes(ctx context.Context, names []string) (found, left []string, err error) {
-	list, err := c.client.Resource(nodes).List(ctx, meta.ListOptions{})
+	list, err := c.In(kube.Nodes).List(ctx, meta.ListOptions{})
 	if err != nil {
-		return nil, nil, explain(err, "list the nodes", c.Namespace)
+		return nil, nil, c.Explain(err, "list the nodes")
 	}
 	var all []string
 	for _, o := range list.Items {
@@ -282,9 +277,9 @@ func (c *Cluster) Nodes(ctx context.Context, names []string) (found, left []stri
 
 // Classes returns the StorageClasses of the given names; without names, that which the cluster gives by default.
 func (c *Cluster) Classes(ctx context.Context, names []string) ([]string, error) {
-	list, err := c.client.Resource(classes).List(ctx, meta.ListOptions{})
+	list, err := c.In(kube.Classes).List(ctx, meta.ListOptions{})
 	if err != nil {
-		return nil, explain(err, "list the StorageClasses", c.Namespace)
+		return nil, c.Explain(err, "list the StorageClasses")
 	}
 	var all, found []string
 	for _, o := range list.Items {

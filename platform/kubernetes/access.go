@@ -11,14 +11,12 @@ import (
 	core "k8s.io/api/core/v1"
 	networking "k8s.io/api/networking/v1"
 	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/plimsoll-bench/plimsoll/internal/kube"
 )
 
-var (
-	secrets         = schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
-	networkPolicies = schema.GroupVersionResource{Group: "networking.k8s.io", Version: "v1", Resource: "networkpolicies"}
-)
+var ()
 
 const (
 	// labUser is the user of a lab, who may do everything.
@@ -51,7 +49,7 @@ func (a access) secret(head meta.ObjectMeta) *core.Secret {
 
 // accessOf reads the Secret of a lab.
 func accessOf(ctx context.Context, c *cluster, name string) (access, error) {
-	s, err := get[core.Secret](ctx, c, secrets, name)
+	s, err := kube.Get[core.Secret](ctx, c.Cluster, kube.Secrets, name)
 	if err != nil {
 		return access{}, err
 	}

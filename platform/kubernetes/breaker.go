@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/plimsoll-bench/plimsoll/fault"
+	"github.com/plimsoll-bench/plimsoll/internal/kube"
 	"github.com/plimsoll-bench/plimsoll/internal/redact"
 	"github.com/plimsoll-bench/plimsoll/platform"
 	"github.com/plimsoll-bench/plimsoll/spec"
@@ -39,7 +40,7 @@ func (s *Set) Learn(*redact.Known) {}
 
 // undo is what the journal has of a fault.
 type undo struct {
-	login
+	kube.Login
 	Node    string `json:"node,omitempty"` // to be uncordoned, or to lose its taint
 	Tainted bool   `json:"tainted,omitempty"`
 	Chaos   string `json:"chaos,omitempty"` // the kind of an object of Chaos Mesh that is removed
@@ -55,9 +56,9 @@ func (Healer) Heal(text json.RawMessage, _ func(string) string) (platform.Step, 
 	if err := json.Unmarshal(text, &u); err != nil {
 		return platform.Step{}, fmt.Errorf("the heal request cannot be read: %w", err)
 	}
-	c := &cluster{login: u.login}
+	c := &cluster{&kube.Cluster{Login: u.Login}}
 	do := func(ctx context.Context) (string, error) {
-		c, err := connect(u.login)
+		c, err := connect(u.Login)
 		if err != nil {
 			return "", err
 		}
@@ -93,7 +94,7 @@ func (s *Set) Heal(text json.RawMessage, hide func(string) string) (platform.Ste
 // Steps implements [platform.Breaker].
 func (s *Set) Steps(ctx context.Context, f spec.Fault, m *spec.PlatformMember) (platform.Steps, error) {
 	a := fault.Find(f.Strike.Action)
-	p, err := get[core.Pod](ctx, s.cluster, pods, m.Name)
+	p, err := kube.Get[core.Pod](ctx, s.cluster.Cluster, kube.Pods, m.Name)
 	if err != nil {
 		return platform.Steps{}, err
 	}
@@ -147,7 +148,7 @@ func (s *Set) endOf(name string, uid types.UID) platform.Step {
 // drain evicts the members on a node. Other pods on it stay.
 func (s *Set) drain(ctx context.Context, steps *platform.Steps, node string) error {
 	c := s.cluster
-	n, err := get[core.Node](ctx, c, nodes, node)
+	n, err := kube.Get[core.Node](ctx, c.Cluster, kube.Nodes, node)
 	if err != nil {
 		return err
 	}
@@ -180,7 +181,7 @@ func (s *Set) drain(ctx context.Context, steps *platform.Steps, node string) err
 		}
 		return strings.Join(texts, "; "), nil
 	}, "get", "pods", "-n", c.Namespace, "-l", shellWord(s.selector))
-	steps.Undo = undo{login: c.login, Node: node}
+	steps.Undo = undo{Login: c.Login, Node: node}
 	return nil
 }
 
@@ -194,17 +195,17 @@ func (s *Set) leave(steps *platform.Steps, p *core.Pod) {
 	steps.Inject = c.request(injectName, func(ctx context.Context) (string, error) { return "", c.taint(ctx, node, true) },
 		"taint", "node", node, outOfService.ToString())
 	steps.Witness = c.request(witnessName, func(ctx context.Context) (string, error) {
-		text, err := c.gone(ctx, pods, p.Name, p.UID)
+		text, err := c.gone(ctx, kube.Pods, p.Name, p.UID)
 		if err == nil || p.DeletionTimestamp != nil {
 			return text, err
 		}
-		now, getErr := get[core.Pod](ctx, c, pods, p.Name)
+		now, getErr := kube.Get[core.Pod](ctx, c.Cluster, kube.Pods, p.Name)
 		if getErr == nil && now.DeletionTimestamp != nil {
 			return p.Name + " is being deleted", nil
 		}
 		return "", cmp.Or(getErr, err)
 	}, "get", "pod", p.Name, "-n", c.Namespace, "-o", "yaml")
-	steps.Undo = undo{login: c.login, Node: node, Tainted: true}
+	steps.Undo = undo{Login: c.Login, Node: node, Tainted: true}
 }
 
 // detach deletes the attachments of a pod's volumes. Kubernetes attaches them again when it notices.
@@ -233,7 +234,7 @@ func (s *Set) detach(ctx context.Context, steps *platform.Steps, p *core.Pod) er
 	}, append([]string{"delete", "volumeattachment", "--wait=false"}, names...)...)
 	steps.Witness = c.request(witnessName, func(ctx context.Context) (string, error) {
 		for _, name := range names {
-			if _, err := c.gone(ctx, attachments, name, found[name]); err != nil {
+			if _, err := c.gone(ctx, kube.Attachments, name, found[name]); err != nil {
 				return "", err
 			}
 		}

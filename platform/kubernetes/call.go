@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/plimsoll-bench/plimsoll/internal/kube"
 	"github.com/plimsoll-bench/plimsoll/platform"
 )
 
@@ -26,14 +27,14 @@ var outOfService = core.Taint{Key: core.TaintNodeOutOfService, Value: "nodeshutd
 // request is a step that consists of requests to the API server. kubectl are the arguments with which a person would do
 // the same.
 func (c *cluster) request(name string, do func(ctx context.Context) (string, error), kubectl ...string) platform.Step {
-	return platform.Request(name, strings.Join(slices.Concat([]string{"kubectl"}, c.flags(), kubectl), " "), do)
+	return platform.Request(name, strings.Join(slices.Concat([]string{"kubectl"}, c.Flags(), kubectl), " "), do)
 }
 
 // deletePod deletes the pod of that uid. Its replacement of the same name is left alone.
 func (c *cluster) deletePod(ctx context.Context, name, uid string, grace *int64) (string, error) {
 	id := types.UID(uid)
 	o := meta.DeleteOptions{GracePeriodSeconds: grace, Preconditions: &meta.Preconditions{UID: &id}}
-	return "", c.in(pods).Delete(ctx, name, o)
+	return "", c.In(kube.Pods).Delete(ctx, name, o)
 }
 
 // evict asks for the eviction of a pod until the disruption budgets allow it.
@@ -44,7 +45,7 @@ func (c *cluster) evict(ctx context.Context, name, uid string) error {
 		"deleteOptions": map[string]any{"preconditions": map[string]any{"uid": uid}},
 	}}
 	for {
-		_, err := c.in(pods).Create(ctx, e, meta.CreateOptions{}, "eviction")
+		_, err := c.In(kube.Pods).Create(ctx, e, meta.CreateOptions{}, "eviction")
 		if !apierrors.IsTooManyRequests(err) {
 			return err
 		}
@@ -57,14 +58,14 @@ func (c *cluster) evict(ctx context.Context, name, uid string) error {
 // cordon changes whether a node takes new pods.
 func (c *cluster) cordon(ctx context.Context, node string, on bool) error {
 	patch := fmt.Sprintf(`{"spec":{"unschedulable":%t}}`, on)
-	_, err := c.in(nodes).Patch(ctx, node, types.MergePatchType, []byte(patch), meta.PatchOptions{})
+	_, err := c.In(kube.Nodes).Patch(ctx, node, types.MergePatchType, []byte(patch), meta.PatchOptions{})
 	return err
 }
 
 // taint adds a taint to a node, or removes it. Other taints stay as they are, whoever changes them meanwhile.
 func (c *cluster) taint(ctx context.Context, node string, on bool) error {
 	for {
-		n, err := get[core.Node](ctx, c, nodes, node)
+		n, err := kube.Get[core.Node](ctx, c.Cluster, kube.Nodes, node)
 		if err != nil {
 			return err
 		}
@@ -82,7 +83,7 @@ func (c *cluster) taint(ctx context.Context, node string, on bool) error {
 		if err != nil {
 			return err
 		}
-		_, err = c.in(nodes).Patch(ctx, node, types.MergePatchType, patch, meta.PatchOptions{})
+		_, err = c.In(kube.Nodes).Patch(ctx, node, types.MergePatchType, patch, meta.PatchOptions{})
 		if !apierrors.IsConflict(err) {
 			return err
 		}
@@ -91,7 +92,7 @@ func (c *cluster) taint(ctx context.Context, node string, on bool) error {
 
 // attached are the names of the attachments of a pod's volumes to its node, with their uids.
 func (c *cluster) attached(ctx context.Context, p *core.Pod) (map[string]types.UID, error) {
-	all, err := list[storage.VolumeAttachment](ctx, c, attachments, "")
+	all, err := kube.List[storage.VolumeAttachment](ctx, c.Cluster, kube.Attachments, "")
 	if err != nil {
 		return nil, err
 	}
@@ -100,7 +101,7 @@ func (c *cluster) attached(ctx context.Context, p *core.Pod) (map[string]types.U
 		if v.PersistentVolumeClaim == nil {
 			continue
 		}
-		claim, err := get[core.PersistentVolumeClaim](ctx, c, claims, v.PersistentVolumeClaim.ClaimName)
+		claim, err := kube.Get[core.PersistentVolumeClaim](ctx, c.Cluster, kube.Claims, v.PersistentVolumeClaim.ClaimName)
 		if err != nil {
 			return nil, err
 		}
@@ -116,7 +117,7 @@ func (c *cluster) attached(ctx context.Context, p *core.Pod) (map[string]types.U
 
 // gone says whether the object of a uid is not there any more, and what is there instead.
 func (c *cluster) gone(ctx context.Context, r schema.GroupVersionResource, name string, uid types.UID) (string, error) {
-	o, err := c.in(r).Get(ctx, name, meta.GetOptions{})
+	o, err := c.In(r).Get(ctx, name, meta.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
 		return name + " no longer exists", nil
@@ -130,11 +131,11 @@ func (c *cluster) gone(ctx context.Context, r schema.GroupVersionResource, name 
 
 // ended says whether the containers of a pod of a uid have ended.
 func (c *cluster) ended(ctx context.Context, name string, uid types.UID) (string, error) {
-	text, err := c.gone(ctx, pods, name, uid)
+	text, err := c.gone(ctx, kube.Pods, name, uid)
 	if err == nil || !errors.As(err, new(platform.NotYet)) {
 		return text, err
 	}
-	p, err := get[core.Pod](ctx, c, pods, name)
+	p, err := kube.Get[core.Pod](ctx, c.Cluster, kube.Pods, name)
 	if err != nil {
 		return "", err
 	}

@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/plimsoll-bench/plimsoll/fault"
+	"github.com/plimsoll-bench/plimsoll/internal/kube"
 	"github.com/plimsoll-bench/plimsoll/platform"
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
@@ -30,7 +31,7 @@ func chaosResource(kind string) schema.GroupVersionResource {
 }
 
 func (c *cluster) deleteAttachment(ctx context.Context, name string, uid types.UID) error {
-	return c.in(attachments).Delete(ctx, name, meta.DeleteOptions{Preconditions: &meta.Preconditions{UID: &uid}})
+	return c.In(kube.Attachments).Delete(ctx, name, meta.DeleteOptions{Preconditions: &meta.Preconditions{UID: &uid}})
 }
 
 // chaos leaves a fault to Chaos Mesh: it creates an object, waits until that is injected, and removes it.
@@ -40,12 +41,12 @@ func (s *Set) chaos(ctx context.Context, steps *platform.Steps, f spec.Fault, p 
 	if err != nil {
 		return err
 	}
-	resource := c.in(chaosResource(kind))
+	resource := c.In(chaosResource(kind))
 	if _, err := resource.List(ctx, meta.ListOptions{Limit: 1}); apierrors.IsNotFound(err) {
 		return fmt.Errorf("%s is injected by Chaos Mesh, and this cluster does not have it. Install it (https://chaos-mesh.org), "+
 			"or give commands (exec)", f.Strike.Action)
 	} else if err != nil {
-		return c.explain(err, "list "+kinds[kind])
+		return c.Explain(err, "list "+kinds[kind])
 	}
 	name := "plimsoll-" + f.Strike.Action + "-" + strings.ToLower(rand.Text()[:8])
 	o := &unstructured.Unstructured{Object: map[string]any{
@@ -67,7 +68,7 @@ func (s *Set) chaos(ctx context.Context, steps *platform.Steps, f spec.Fault, p 
 			}
 		}
 	}, "create", "-n", c.Namespace, "-f", name+".yaml")
-	steps.Undo = undo{login: c.login, Chaos: kind, Name: name}
+	steps.Undo = undo{Login: c.Login, Chaos: kind, Name: name}
 	see := func(ctx context.Context) (string, error) { return c.injected(ctx, kind, name) }
 	steps.Witness = c.request(witnessName, see,
 		"get", kinds[kind], name, "-n", c.Namespace, "-o", "yaml")
@@ -75,7 +76,7 @@ func (s *Set) chaos(ctx context.Context, steps *platform.Steps, f spec.Fault, p 
 		restarts := restartsOf(p)
 		steps.Returns = true
 		steps.Witness = c.request(witnessName, func(ctx context.Context) (string, error) {
-			now, err := get[core.Pod](ctx, c, pods, p.Name)
+			now, err := kube.Get[core.Pod](ctx, c.Cluster, kube.Pods, p.Name)
 			if err != nil {
 				return "", err
 			}
@@ -97,7 +98,7 @@ func restartsOf(p *core.Pod) (n int32) {
 
 // injected reads the condition AllInjected of an object of Chaos Mesh.
 func (c *cluster) injected(ctx context.Context, kind, name string) (string, error) {
-	o, err := c.in(chaosResource(kind)).Get(ctx, name, meta.GetOptions{})
+	o, err := c.In(chaosResource(kind)).Get(ctx, name, meta.GetOptions{})
 	if err != nil {
 		return "", err
 	}
@@ -112,7 +113,7 @@ func (c *cluster) injected(ctx context.Context, kind, name string) (string, erro
 
 // endChaos removes an object of Chaos Mesh and waits until it is gone: its finalizer stays until all is recovered.
 func (c *cluster) endChaos(ctx context.Context, kind, name string) error {
-	r := c.in(chaosResource(kind))
+	r := c.In(chaosResource(kind))
 	err := r.Delete(ctx, name, meta.DeleteOptions{})
 	for err == nil {
 		if _, err = r.Get(ctx, name, meta.GetOptions{}); err != nil {

@@ -9,6 +9,7 @@ import (
 	core "k8s.io/api/core/v1"
 	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/plimsoll-bench/plimsoll/internal/kube"
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
@@ -23,7 +24,8 @@ func TestChaosSpecifications(t *testing.T) {
 				PersistentVolumeClaim: &core.PersistentVolumeClaimVolumeSource{ClaimName: "data-" + name}}}},
 		}}
 	}
-	s := &Set{cluster: &cluster{login: login{Namespace: "db"}}, pods: []core.Pod{pod("m-0"), pod("m-1"), pod("m-2")}}
+	s := &Set{cluster: &cluster{&kube.Cluster{Login: kube.Login{Namespace: "db"}}},
+		pods: []core.Pod{pod("m-0"), pod("m-1"), pod("m-2")}}
 	pods := func(names ...any) map[string]any { return map[string]any{"pods": map[string]any{"db": names}} }
 	files := func(action string, more map[string]any) map[string]any {
 		of := map[string]any{"action": action, "volumePath": "/data/db", "path": "/data/db/**/*", "containerNames": []any{"mongod"}}

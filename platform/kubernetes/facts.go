@@ -6,6 +6,7 @@ import (
 	core "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/plimsoll-bench/plimsoll/internal/kube"
 	"github.com/plimsoll-bench/plimsoll/platform"
 	"github.com/plimsoll-bench/plimsoll/record"
 )
@@ -14,7 +15,7 @@ import (
 // What the user may not read stays empty.
 func (s *Set) Describe(ctx context.Context, round *record.DrillRound) error {
 	k := &record.Kubernetes{Namespace: s.cluster.Namespace, Name: s.name, Kind: s.kind}
-	all, err := list[core.Pod](ctx, s.cluster, pods, s.selector)
+	all, err := kube.List[core.Pod](ctx, s.cluster.Cluster, kube.Pods, s.selector)
 	if err != nil {
 		return err
 	}
@@ -34,7 +35,7 @@ func (s *Set) Describe(ctx context.Context, round *record.DrillRound) error {
 				r.Limits[string(name)] = q.String()
 			}
 		}
-		n, err := get[core.Node](ctx, s.cluster, nodes, p.Spec.NodeName)
+		n, err := kube.Get[core.Node](ctx, s.cluster.Cluster, kube.Nodes, p.Spec.NodeName)
 		switch {
 		case err == nil:
 			r.Zone = n.Labels[core.LabelTopologyZone]
@@ -80,7 +81,7 @@ func (s *Set) volumes(ctx context.Context, p *core.Pod) (all []record.Kubernetes
 			continue
 		}
 		r := record.KubernetesVolume{Claim: v.PersistentVolumeClaim.ClaimName}
-		claim, err := get[core.PersistentVolumeClaim](ctx, s.cluster, claims, r.Claim)
+		claim, err := kube.Get[core.PersistentVolumeClaim](ctx, s.cluster.Cluster, kube.Claims, r.Claim)
 		if err != nil && !readable(err) {
 			return nil, err
 		}
@@ -90,7 +91,7 @@ func (s *Set) volumes(ctx context.Context, p *core.Pod) (all []record.Kubernetes
 			if claim.Spec.StorageClassName != nil {
 				r.Class = *claim.Spec.StorageClassName
 			}
-			volume, err := get[core.PersistentVolume](ctx, s.cluster, volumes, r.Volume)
+			volume, err := kube.Get[core.PersistentVolume](ctx, s.cluster.Cluster, kube.Volumes, r.Volume)
 			if err != nil && !readable(err) {
 				return nil, err
 			}

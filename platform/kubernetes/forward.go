@@ -113,7 +113,7 @@ func (f *forward) set(port uint16) {
 
 // dialer connects by WebSocket or, where a proxy or an old API server has none, by SPDY.
 func (f *forward) dialer() (httpstream.Dialer, error) {
-	config := f.cluster.config
+	config := f.cluster.Config
 	u, _, err := rest.DefaultServerUrlFor(config)
 	if err != nil {
 		return nil, err

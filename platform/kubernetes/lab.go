@@ -22,6 +22,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/plimsoll-bench/plimsoll/internal/kube"
 	"github.com/plimsoll-bench/plimsoll/internal/permit"
 	"github.com/plimsoll-bench/plimsoll/internal/podstate"
 	"github.com/plimsoll-bench/plimsoll/internal/replace"
@@ -43,10 +44,7 @@ const (
 	removeWithin = 3 * time.Minute
 )
 
-var (
-	services = schema.GroupVersionResource{Version: "v1", Resource: "services"}
-	classes  = schema.GroupVersionResource{Group: "storage.k8s.io", Version: "v1", Resource: "storageclasses"}
-)
+var ()
 
 // Labs are labs in a Kubernetes. Each has a directory below Dir with its journal, so that any later process removes it.
 type Labs struct {
@@ -92,7 +90,7 @@ func (l Labs) Find(name string) (*record.Lab, error) {
 // Check checks what the cluster must have for a lab. It makes nothing. It does not ask the cluster if ctx permits no
 // connections.
 func (l Labs) Check(ctx context.Context, asked spec.Lab) error {
-	c, err := connect(login{Namespace: asked.Kubernetes.Namespace})
+	c, err := connect(kube.Login{Namespace: asked.Kubernetes.Namespace})
 	if err != nil {
 		return err
 	}
@@ -100,12 +98,12 @@ func (l Labs) Check(ctx context.Context, asked spec.Lab) error {
 	if class == "" || !permit.Has(ctx, permit.Dial) {
 		return nil
 	}
-	_, err = c.client.Resource(classes).Get(ctx, class, meta.GetOptions{})
+	_, err = c.In(kube.Classes).Get(ctx, class, meta.GetOptions{})
 	if apierrors.IsForbidden(err) {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("kubernetes.storage_class: %w", c.explain(err, "read the StorageClass "+class))
+		return fmt.Errorf("kubernetes.storage_class: %w", c.Explain(err, "read the StorageClass "+class))
 	}
 	return nil
 }
@@ -116,7 +114,7 @@ func (l Labs) Up(ctx context.Context, asked spec.Lab) (made *record.Lab, err err
 	if l.Has(asked.Name) {
 		return nil, fmt.Errorf("the lab %s exists already. Remove it with: plimsoll lab down %[1]s", asked.Name)
 	}
-	c, err := connect(login{Namespace: asked.Kubernetes.Namespace})
+	c, err := connect(kube.Login{Namespace: asked.Kubernetes.Namespace})
 	if err != nil {
 		return nil, err
 	}
@@ -198,10 +196,10 @@ func (c *cluster) make(ctx context.Context, o runtime.Object) error {
 		return err
 	}
 	u := &unstructured.Unstructured{Object: m}
-	r := map[string]schema.GroupVersionResource{"Service": services, "StatefulSet": statefulSets, "Secret": secrets,
-		"NetworkPolicy": networkPolicies}[u.GetKind()]
-	if _, err = c.in(r).Create(ctx, u, meta.CreateOptions{}); err != nil {
-		return c.explain(err, "create the "+u.GetKind()+" "+u.GetName())
+	r := map[string]schema.GroupVersionResource{"Service": kube.Services, "StatefulSet": kube.StatefulSets, "Secret": kube.Secrets,
+		"NetworkPolicy": kube.NetworkPolicies}[u.GetKind()]
+	if _, err = c.In(r).Create(ctx, u, meta.CreateOptions{}); err != nil {
+		return c.Explain(err, "create the "+u.GetKind()+" "+u.GetName())
 	}
 	return nil
 }
@@ -211,7 +209,7 @@ func (l Labs) awaitPods(ctx context.Context, c *cluster, asked spec.Lab, id stri
 	shown := podstate.Teller{Tell: l.Tell}
 	var why []string
 	for {
-		all, err := list[core.Pod](ctx, c, pods, labLabel+"="+id)
+		all, err := kube.List[core.Pod](ctx, c.Cluster, kube.Pods, labLabel+"="+id)
 		if err == nil {
 			ready := 0
 			why = nil
@@ -223,13 +221,13 @@ func (l Labs) awaitPods(ctx context.Context, c *cluster, asked spec.Lab, id stri
 				if w := podstate.Pending(&p, "See: kubectl describe pod -n "+c.Namespace+" "+p.Name); w != "" {
 					why = append(why, p.Name+" "+w)
 				}
-				why = append(why, podstate.Warnings(ctx, c.client, c.Namespace, p.Name, claimOf(p.Name))...)
+				why = append(why, podstate.Warnings(ctx, c.Client, c.Namespace, p.Name, claimOf(p.Name))...)
 			}
 			if ready == int(asked.Topology.Members) {
 				return nil
 			}
 			if len(all) == 0 {
-				why = podstate.Warnings(ctx, c.client, c.Namespace, asked.Name)
+				why = podstate.Warnings(ctx, c.Client, c.Namespace, asked.Name)
 			}
 		}
 		shown.See(why)
@@ -288,7 +286,8 @@ func (l *Lab) EventsSince(context.Context, int64) ([]record.LabEvent, error) { r
 
 // connectAs connects to the cluster of what a journal has.
 func connectAs(r journal.Resource) (*cluster, error) {
-	return connect(login{r.Details["kubeconfig"], r.Details["context"], r.Details["namespace"]})
+	return connect(kube.Login{Kubeconfig: r.Details["kubeconfig"], Context: r.Details["context"],
+		Namespace: r.Details["namespace"]})
 }
 
 // Down removes a lab in any state: all objects in the namespace with its label. It is no error if there is none.
@@ -323,21 +322,22 @@ func (c *cluster) remove(ctx context.Context, label string) error {
 	background := meta.DeletePropagationBackground
 	for {
 		left := 0
-		for _, r := range []schema.GroupVersionResource{statefulSets, services, networkPolicies, secrets, pods, claims} {
-			l, err := c.in(r).List(ctx, meta.ListOptions{LabelSelector: label})
+		for _, r := range []schema.GroupVersionResource{kube.StatefulSets, kube.Services, kube.NetworkPolicies, kube.Secrets,
+			kube.Pods, kube.Claims} {
+			l, err := c.In(r).List(ctx, meta.ListOptions{LabelSelector: label})
 			if err != nil {
-				return cmp.Or(context.Cause(ctx), c.explain(err, "list "+r.Resource))
+				return cmp.Or(context.Cause(ctx), c.Explain(err, "list "+r.Resource))
 			}
 			left += len(l.Items)
 			for _, o := range l.Items {
-				if r == pods || o.GetDeletionTimestamp() != nil {
+				if r == kube.Pods || o.GetDeletionTimestamp() != nil {
 					continue // the pods end with their StatefulSet
 				}
 				uid := o.GetUID()
-				err := c.in(r).Delete(ctx, o.GetName(), meta.DeleteOptions{PropagationPolicy: &background,
+				err := c.In(r).Delete(ctx, o.GetName(), meta.DeleteOptions{PropagationPolicy: &background,
 					Preconditions: &meta.Preconditions{UID: &uid}})
 				if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
-					return c.explain(err, "remove "+r.Resource+" "+o.GetName())
+					return c.Explain(err, "remove "+r.Resource+" "+o.GetName())
 				}
 			}
 		}

@@ -19,6 +19,7 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/internal/dial"
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
+	"github.com/plimsoll-bench/plimsoll/internal/kube"
 	"github.com/plimsoll-bench/plimsoll/platform"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/spec"
@@ -217,7 +218,7 @@ func command(ctx context.Context, uri string, of bson.D) error {
 // describe returns a lab with its nodes, members and volumes as they are now.
 func (s *Set) describe(ctx context.Context, l record.Lab) (record.Lab, error) {
 	l.Hosts, l.Members, l.Volumes = nil, nil, nil
-	all, err := list[core.Pod](ctx, s.cluster, pods, s.selector)
+	all, err := kube.List[core.Pod](ctx, s.cluster.Cluster, kube.Pods, s.selector)
 	if err != nil {
 		return l, err
 	}

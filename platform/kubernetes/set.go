@@ -19,6 +19,7 @@ import (
 	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/plimsoll-bench/plimsoll/internal/dial"
+	"github.com/plimsoll-bench/plimsoll/internal/kube"
 	"github.com/plimsoll-bench/plimsoll/internal/permit"
 	"github.com/plimsoll-bench/plimsoll/server"
 	"github.com/plimsoll-bench/plimsoll/spec"
@@ -64,7 +65,7 @@ func Open(ctx context.Context, o Options) (*Set, error) {
 	if !ok || namespace == "" || name == "" || strings.Contains(name, "/") {
 		return nil, fmt.Errorf("%q does not name a deployment in Kubernetes. Write k8s:NAMESPACE/NAME, such as k8s:db/mongo", o.Target)
 	}
-	c, err := connect(login{Kubeconfig: o.Kubeconfig, Namespace: namespace})
+	c, err := connect(kube.Login{Kubeconfig: o.Kubeconfig, Namespace: namespace})
 	if err != nil {
 		return nil, err
 	}
@@ -83,7 +84,7 @@ func openIn(ctx context.Context, c *cluster, name string) (*Set, error) {
 		s.watch.ended.Go(func() { s.watch.attached(ctx, c, volumes) })
 	}
 	stop := func() {}
-	if !inside() {
+	if !kube.Inside() {
 		for _, p := range s.pods {
 			s.forwards = append(s.forwards, newForward(ctx, c, s.watch, p.Name, port(&p)))
 		}
@@ -102,7 +103,7 @@ func openIn(ctx context.Context, c *cluster, name string) (*Set, error) {
 
 // find finds the pods: those of the StatefulSet of the name, else those with labels of an operator or a chart.
 func (s *Set) find(ctx context.Context) error {
-	sts, err := get[apps.StatefulSet](ctx, s.cluster, statefulSets, s.name)
+	sts, err := kube.Get[apps.StatefulSet](ctx, s.cluster.Cluster, kube.StatefulSets, s.name)
 	if err != nil && !apierrors.IsNotFound(err) {
 		return err
 	}
@@ -119,12 +120,12 @@ func (s *Set) find(ctx context.Context) error {
 			}
 		}
 		s.selector = meta.FormatLabelSelector(sts.Spec.Selector)
-		s.pods, err = list[core.Pod](ctx, s.cluster, pods, s.selector)
+		s.pods, err = kube.List[core.Pod](ctx, s.cluster.Cluster, kube.Pods, s.selector)
 	}
 	for i := 0; i < len(labels) && s.kind == ""; i++ {
 		selector := fmt.Sprintf(labels[i].selector, s.name)
 		var found []core.Pod
-		if found, err = list[core.Pod](ctx, s.cluster, pods, selector); err != nil {
+		if found, err = kube.List[core.Pod](ctx, s.cluster.Cluster, kube.Pods, selector); err != nil {
 			return err
 		}
 		if len(found) > 0 {

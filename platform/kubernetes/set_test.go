@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/dynamic/fake"
 	"k8s.io/client-go/kubernetes/scheme"
 
+	"github.com/plimsoll-bench/plimsoll/internal/kube"
 	"github.com/plimsoll-bench/plimsoll/server"
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
@@ -34,7 +35,7 @@ func TestFindByLabels(t *testing.T) {
 		objects = append(objects, &core.Pod{ObjectMeta: meta.ObjectMeta{Name: "ended", Namespace: "here", Labels: labels},
 			Status: core.PodStatus{Phase: core.PodSucceeded}})
 		api := fake.NewSimpleDynamicClient(scheme.Scheme, objects...)
-		s := &Set{name: "db", cluster: &cluster{login: login{Namespace: "here"}, client: api}}
+		s := &Set{name: "db", cluster: &cluster{&kube.Cluster{Login: kube.Login{Namespace: "here"}, Client: api}}}
 		err := s.find(t.Context())
 		var names []string
 		for _, p := range s.pods {
@@ -69,7 +70,7 @@ func TestURI(t *testing.T) {
 		"several sets":    {[]server.Hello{member("rs0"), member("rs1")}, []error{nil, nil}, "give it as the target, with --platform k8s:here/db"},
 		"several singles": {[]server.Hello{{}, {}}, []error{nil, nil}, "give it as the target, with --platform k8s:here/db"},
 	} {
-		s := &Set{name: "db", cluster: &cluster{login: login{Namespace: "here"}}}
+		s := &Set{name: "db", cluster: &cluster{&kube.Cluster{Login: kube.Login{Namespace: "here"}}}}
 		var members []spec.PlatformMember
 		for i := range c.hellos {
 			m := string(rune('a' + i))

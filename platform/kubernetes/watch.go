@@ -11,8 +11,9 @@ import (
 	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	kube "k8s.io/apimachinery/pkg/watch"
+	apiwatch "k8s.io/apimachinery/pkg/watch"
 
+	"github.com/plimsoll-bench/plimsoll/internal/kube"
 	"github.com/plimsoll-bench/plimsoll/platform"
 	"github.com/plimsoll-bench/plimsoll/record"
 )
@@ -55,7 +56,7 @@ func newWatch(ctx context.Context, c *cluster, selector string, now []core.Pod) 
 
 // follow returns when the API server ends the watch, or cannot be reached.
 func (w *watch) follow(ctx context.Context, c *cluster, selector string) {
-	l, err := c.in(pods).List(ctx, meta.ListOptions{LabelSelector: selector})
+	l, err := c.In(kube.Pods).List(ctx, meta.ListOptions{LabelSelector: selector})
 	if err != nil {
 		return
 	}
@@ -67,7 +68,8 @@ func (w *watch) follow(ctx context.Context, c *cluster, selector string) {
 	}
 	w.set(now)
 	seconds := int64(60) // a connection that hangs is noticed then
-	events, err := c.in(pods).Watch(ctx, meta.ListOptions{LabelSelector: selector, ResourceVersion: l.GetResourceVersion(),
+	events, err := c.In(kube.Pods).Watch(ctx, meta.ListOptions{LabelSelector: selector,
+		ResourceVersion: l.GetResourceVersion(),
 		TimeoutSeconds: &seconds})
 	if err != nil {
 		return
@@ -79,11 +81,11 @@ func (w *watch) follow(ctx context.Context, c *cluster, selector string) {
 			return
 		}
 		p, err := podOf(o)
-		if err != nil || e.Type == kube.Error {
+		if err != nil || e.Type == apiwatch.Error {
 			return
 		}
 		w.mu.Lock()
-		if e.Type == kube.Deleted {
+		if e.Type == apiwatch.Deleted {
 			p.DeletionTimestamp = &meta.Time{}
 			w.note(p.Name, knownOf(&p))
 			delete(w.all, p.Name)
@@ -139,7 +141,7 @@ func (w *watch) note(name string, k known) {
 // attached follows the attachments of volumes, as far as the user may.
 func (w *watch) attached(ctx context.Context, c *cluster, volumes map[string]string) {
 	for ctx.Err() == nil {
-		all, err := list[storage.VolumeAttachment](ctx, c, attachments, "")
+		all, err := kube.List[storage.VolumeAttachment](ctx, c.Cluster, kube.Attachments, "")
 		if err == nil {
 			w.noteAttachments(all, volumes)
 		}
