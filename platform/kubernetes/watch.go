@@ -70,7 +70,7 @@ func (w *watch) follow(ctx context.Context, c *cluster, selector string) {
 	seconds := int64(60) // a connection that hangs is noticed then
 	events, err := c.In(kube.Pods).Watch(ctx, meta.ListOptions{LabelSelector: selector,
 		ResourceVersion: l.GetResourceVersion(),
-		TimeoutSeconds: &seconds})
+		TimeoutSeconds:  &seconds})
 	if err != nil {
 		return
 	}
