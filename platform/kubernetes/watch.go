@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	kube "k8s.io/apimachinery/pkg/watch"
 
+	"github.com/plimsoll-bench/plimsoll/internal/wait"
 	"github.com/plimsoll-bench/plimsoll/platform"
 	"github.com/plimsoll-bench/plimsoll/record"
 )
@@ -143,10 +144,7 @@ func (w *watch) attached(ctx context.Context, c *cluster, volumes map[string]str
 		if err == nil {
 			w.noteAttachments(all, volumes)
 		}
-		select {
-		case <-time.After(attachmentsEvery):
-		case <-ctx.Done():
-		}
+		_ = wait.Sleep(ctx, attachmentsEvery)
 	}
 }
 
