@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -47,10 +48,8 @@ func (r *round) with(election time.Duration) time.Duration {
 	return max(0, r.outage-r.election+election)
 }
 
-func sortedKinds(failures map[string]spec.Count) []string { return slices.Sorted(maps.Keys(failures)) }
-
 // roundsOf are the rounds of drills that show what one failure of a primary does.
-func roundsOf(out *record.Simulation, drills []Drilled) (list []round) {
+func roundsOf(out *record.Failures, drills []Drilled) (list []round) {
 	for _, d := range drills {
 		for i := range d.Rounds {
 			r, why := roundOf(&d, &d.Rounds[i])
@@ -106,8 +105,8 @@ func electionTimeout(t *spec.Topology) time.Duration {
 	return 10 * time.Second // that of the server's releases
 }
 
-// checkOutages simulates the outages of each drill from the rounds of the others.
-func checkOutages(out *record.Simulation, rounds []round) {
+// checkOutages compares the outages of each drill with the rounds of the others.
+func checkOutages(out *record.Failures, rounds []round) {
 	type key struct {
 		drillSetup
 		dir string
@@ -121,14 +120,14 @@ func checkOutages(out *record.Simulation, rounds []round) {
 		return cmp.Or(cmp.Compare(a.action, b.action), cmp.Compare(a.dir, b.dir))
 	}) {
 		own := groups[k]
-		others := slices.DeleteFunc(slices.Clone(rounds), func(r round) bool {
+		rest := slices.DeleteFunc(slices.Clone(rounds), func(r round) bool {
 			return r.drillSetup != k.drillSetup || r.dir == k.dir
 		})
-		var simulated, measured []float64
-		for _, r := range near(others, own[0].election) {
-			simulated = append(simulated, float64(r.with(own[0].election)))
+		var others, measured []float64
+		for _, r := range near(rest, own[0].election) {
+			others = append(others, float64(r.with(own[0].election)))
 		}
-		if len(simulated) == 0 {
+		if len(others) == 0 {
 			out.LeftOut = append(out.LeftOut, fmt.Sprintf("%s: no other drill is %s of %s with %s", k.dir, k.action,
 				cmp.Or(k.engine, "an unknown engine"), figure.Plural(k.members, "member")))
 			continue
@@ -140,40 +139,10 @@ func checkOutages(out *record.Simulation, rounds []round) {
 		if own[0].election > 0 && k.members > 1 {
 			text += ", election after " + strconv.FormatFloat(own[0].election.Seconds(), 'g', 4, 64) + " s"
 		}
-		out.Checks = append(out.Checks, judged(record.SimulationCheck{Records: []string{k.dir}, Setup: text,
-			Metric: record.CheckOutage, Simulated: measure.Median(simulated), Measured: measure.Median(measured)}, outageLimit))
+		c := record.FailuresCheck{Record: k.dir, Setup: text, Measured: int64(measure.Median(measured)),
+			Others: int64(measure.Median(others)), Limit: outageLimit}
+		c.Error = measure.Median(others)/measure.Median(measured) - 1
+		c.Holds = math.Abs(c.Error) <= c.Limit
+		out.Checks = append(out.Checks, c)
 	}
-}
-
-// shownFailure refuses failures of a kind whose outages no drills show, or whose drills are not reproduced.
-func shownFailure(out *record.Simulation, kind string, of []round) error {
-	d := out.Deployment
-	setups, dirs, elections := map[drillSetup]bool{}, map[string]bool{}, map[time.Duration]bool{}
-	for _, r := range of {
-		setups[r.drillSetup], dirs[r.dir], elections[r.election] = true, true, true
-	}
-	failed := 0
-	for _, c := range out.Checks {
-		if c.Metric == record.CheckOutage && !c.Holds && strings.HasPrefix(c.Setup, kind+" ") {
-			failed++
-		}
-	}
-	election := time.Duration(d.Election)
-	switch {
-	case len(dirs) < leastChecks:
-		return fmt.Errorf("%s: two drills of it are needed, because each is simulated from the other, and the records have %d", kind, len(dirs))
-	case len(setups) > 1:
-		return fmt.Errorf("%s: its drills differ in engine, members, durability or failover: give those of one setup", kind)
-	case of[0].members != int(d.Members):
-		return fmt.Errorf("%s: its drills have %s, and the deployment has %d", kind, figure.Plural(of[0].members, "member"), d.Members)
-	case failed > 0:
-		return fmt.Errorf("%s: the outages of %s are off by more than %s", kind, figure.Plural(failed, "drill"), figure.Percent(outageLimit))
-	case election > 0 && elections[0]:
-		return fmt.Errorf("%s: other software than the servers elects in its drills, so election: does not apply", kind)
-	case election > 0 && !elections[election] && len(elections) < leastChecks:
-		return fmt.Errorf("%s: its drills elect after one time, so it is not known whether the outage follows it: drill another one", kind)
-	case election == 0 && len(elections) > 1:
-		return fmt.Errorf("%s: its drills elect after different times: say with election: which one the deployment has", kind)
-	}
-	return nil
 }
