@@ -64,8 +64,6 @@ func TestTargetsAreFoundByNameAndRole(t *testing.T) {
 		{action.DiskFail, "primary/d2", "rs0-1/d2", 0},
 		{action.DiskFail, "secondary/d1", "rs0-2/d1", 0},
 		{action.DiskFail, "rs0/primary/d1", "rs0-1/d1", 0},
-		{action.DiskFail, "pg-1/d2", "rs0-1/d2", 0}, // the former name
-		{action.Pause, "pg-2", "rs0-2", 0},
 		{action.StepDown, "primary", "rs0-1", 0},
 	} {
 		f := l.mustFail(t, spec.Fault{Strike: spec.Strike{Action: c.name, Target: c.target}, Seed: c.seed})

@@ -159,7 +159,7 @@ func (p *inPlace) find(what Healing) ([]*fault, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var found []*fault
-	target := presentName(what.Target)
+	target := what.Target
 	for _, x := range p.list {
 		onHost := x.job.Node == nil && x.job.Volume == nil && x.job.Host.Name() == target
 		byTarget := target != "" && (x.Target == target || x.requested == target || onHost)

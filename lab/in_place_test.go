@@ -69,7 +69,7 @@ func TestFaultsInPlace(t *testing.T) {
 		what Healing
 		want []*fault
 	}{
-		{Healing{ID: 1}, []*fault{kill}}, {Healing{Target: "primary"}, []*fault{kill}}, {Healing{Target: "pg-1"}, []*fault{kill}},
+		{Healing{ID: 1}, []*fault{kill}}, {Healing{Target: "primary"}, []*fault{kill}},
 		{Healing{Target: "host1"}, []*fault{cut}}, {Healing{All: true}, []*fault{kill, cut}}, {Healing{ID: 3}, nil},
 		{Healing{Target: "rs0-2"}, nil},
 	} {

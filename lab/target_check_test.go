@@ -38,7 +38,6 @@ func TestCheckTarget(t *testing.T) {
 	}{
 		{l, action.Kill, "primary", ""},
 		{l, action.Kill, "rs0/primary", ""},
-		{l, action.Kill, "pg-2", ""}, // the former name
 		{sized, action.DiskFail, "primary/d1", ""},
 		{sized, action.DiskFail, "rs0/secondary/d1", ""},
 		{sized, action.Kill, "primary/d1", "Name primary, the member"},

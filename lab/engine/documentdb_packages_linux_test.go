@@ -9,15 +9,13 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/plimsoll-bench/plimsoll/internal/notrun"
-	"github.com/plimsoll-bench/plimsoll/lab/process"
 )
 
-// aptRoot makes a root directory with this machine's apt and dpkg, in which an engine without Patroni is installed.
+// aptRoot makes a root directory with this machine's apt and dpkg, in which PostgreSQL is installed.
 const aptRoot = `set -e
 cd "$1"
 mkdir -p usr/bin usr/sbin usr/lib usr/lib64 tmp dev proc repo plimsoll/bin usr/lib/postgresql/18/bin etc/apt/preferences.d \
@@ -83,48 +81,9 @@ func addPackage(t *testing.T, root, name, program string, programs ...string) {
 	}
 }
 
-// dateLists gives the lists of the repository in a root directory an age. They are valid for a week.
-func dateLists(t *testing.T, root string, days int) {
-	t.Helper()
-	release := filepath.Join(root, "repo/dists/sid/Release")
-	packages, err := filepath.Glob(filepath.Join(root, "repo/dists/sid/main/binary-*/Packages"))
-	if err != nil || len(packages) != 1 {
-		t.Fatal(packages, err)
-	}
-	list, err := os.ReadFile(packages[0])
-	if err != nil {
-		t.Fatal(err)
-	}
-	const layout = "Mon, 02 Jan 2006 15:04:05 UTC"
-	date := time.Now().UTC().AddDate(0, 0, -days)
-	text := fmt.Sprintf("Origin: test\nSuite: sid\nCodename: sid\nComponents: main\nDate: %s\nValid-Until: %s\nSHA256:\n %x %d %s\n",
-		date.Format(layout), date.AddDate(0, 0, 7).Format(layout), sha256.Sum256(list), len(list),
-		strings.TrimPrefix(packages[0], filepath.Dir(release)+"/"))
-	if err := os.WriteFile(release, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// oldEngine makes an installation without Patroni.
-func oldEngine(t *testing.T, e *documentDB) (inst Installation, root string) {
-	t.Helper()
-	inst = Installation{Engine: DocumentDB, Version: "PostgreSQL 18.0-1", Path: e.home.engine(DocumentDB)}
-	root = filepath.Join(inst.Path, "root")
-	if err := os.MkdirAll(root, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if out, err := exec.Command("sh", "-c", aptRoot, "sh", root).CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	if err := writeJSON(installationFile(inst.Path), inst); err != nil {
-		t.Fatal(err)
-	}
-	return inst, root
-}
-
-// The real apt upgrades an engine from before Patroni from a repository on disk. The engine gets all packages, or it
-// stays as it was.
-func TestUpgradeAddsPatroni(t *testing.T) {
+// The real apt installs the packages from a repository on disk. It names what is missing, and a program that does not
+// run is no installation.
+func TestPackagesOfDocumentDB(t *testing.T) {
 	t.Parallel() // it mostly waits for apt
 	for _, p := range []string{"/usr/bin/apt-get", "/usr/bin/dpkg-deb"} {
 		if _, err := os.Stat(p); err != nil || os.Geteuid() != 0 {
@@ -132,70 +91,46 @@ func TestUpgradeAddsPatroni(t *testing.T) {
 			return
 		}
 	}
-	e := &documentDB{home: layout{t.TempDir()}}
-	old, root := oldEngine(t, e)
-	if err := old.CheckPatroni(); err == nil || !strings.Contains(err.Error(), "plimsoll engine install documentdb") {
-		t.Errorf("an engine without Patroni: error %v", err)
+	dir := t.TempDir()
+	root := filepath.Join(dir, "root")
+	if err := os.Mkdir(root, 0o755); err != nil {
+		t.Fatal(err)
 	}
-	// keeps checks that an upgrade fails and that the engine is as before.
-	keeps := func(what string, opts InstallOptions, want string) {
+	if out, err := exec.Command("sh", "-c", aptRoot, "sh", root).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	in := &documentDBInstall{dir: dir, log: t.Output()}
+	refuses := func(what, want string) {
 		t.Helper()
-		err := e.Install(t.Context(), opts, nil)
+		err := errors.Join(in.apt(t.Context(), root, "update"), in.packages(t.Context(), root))
+		if err == nil {
+			err = in.finish(t.Context())
+		}
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error %v, want one with %q", what, err, want)
 		}
-		now, err := e.Installed(t.Context())
-		if diff := cmp.Diff(old, now); diff != "" || err != nil {
-			t.Errorf("%s: the installation changed, error %v (-want +got):\n%s", what, err, diff)
-		}
-		if _, err := os.Stat(filepath.Join(root, "usr/bin/etcd")); err == nil {
-			t.Errorf("%s: the installed engine has etcd", what)
-		}
-		if left, err := staleInstallations(e.home, DocumentDB); err != nil || len(left) > 0 {
-			t.Errorf("%s: left %q, error %v", what, left, err)
+		if _, err := readInstallation(dir); err == nil {
+			t.Errorf("%s: it counts as an installation", what)
 		}
 	}
-	keeps("options", InstallOptions{Suite: "sid"}, "takes no options")
-
 	addPackage(t, root, "etcd-server", "exit 0", "etcd")
 	addPackage(t, root, "etcd-client", "exit 0", "etcdctl")
 	addPackage(t, root, "python3-etcd", "exit 0", "python3")
-	keeps("no package", InstallOptions{}, "from Debian sid: cannot install patroni today: E: Unable to locate package patroni")
+	refuses("no package", "cannot install patroni today: E: Unable to locate package patroni")
 
 	addPackage(t, root, "patroni", "[ -e /works ]", "patroni", "patronictl")
-	keeps("a program that does not run", InstallOptions{}, "the test of the installed programs failed")
+	refuses("a program that does not run", "the test of the installed programs failed")
 
 	if err := os.WriteFile(filepath.Join(root, "works"), nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	running, err := process.Start(t.Context(), process.Spec{Role: "server", Path: "/usr/bin/sleep", Args: []string{"600"},
-		Sandbox: &process.Sandbox{Root: root}})
-	if err != nil {
+	if err := in.finish(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	keeps("in use", InstallOptions{}, fmt.Sprintf("in use (process %d)", running.PID))
-	running.Kill()
-	<-running.Done
-
-	dateLists(t, root, 100)
-	keeps("lists that are too old", InstallOptions{}, "expired")
-	dateLists(t, root, 20)
-
-	var said []string
-	say := func(line string) { said = append(said, line) }
-	if err := e.Install(t.Context(), InstallOptions{}, say); err != nil {
-		t.Fatal(err)
-	}
-	now, err := e.Installed(t.Context())
-	if err != nil || now.CheckPatroni() != nil || now.Path != old.Path {
-		t.Errorf("upgraded to %+v, error %v", now, err)
-	}
+	now, err := readInstallation(dir)
 	want := map[string]string{"postgresql": "18.0-1", "documentdb": "18.0-1", "ferretdb": "v2.7.0", "patroni": "9.1-2",
 		"etcd": "9.1-2", "debian": "sid", "platform": now.Versions["platform"]}
-	if diff := cmp.Diff(want, now.Versions); diff != "" {
-		t.Errorf("versions (-want +got):\n%s", diff)
-	}
-	if err := e.Install(t.Context(), InstallOptions{}, say); err != nil || !strings.Contains(said[len(said)-1], "already installed") {
-		t.Errorf("said %q, error %v", said, err)
+	if diff := cmp.Diff(want, now.Versions); diff != "" || err != nil {
+		t.Errorf("error %v, versions (-want +got):\n%s", err, diff)
 	}
 }
