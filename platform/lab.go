@@ -27,18 +27,15 @@ func OfLab(l Lab) Platform { return labPlatform{l} }
 
 type labPlatform struct{ lab Lab }
 
-// Members implements [Platform].
 func (p labPlatform) Members(ctx context.Context) ([]record.LabMember, error) {
 	l, err := p.lab.Observe(ctx)
 	return l.Members, err
 }
 
-// Actions implements [Platform].
 func (p labPlatform) Actions() []*action.Action {
 	return slices.DeleteFunc(action.All(), func(a *action.Action) bool { return a.Apply == nil })
 }
 
-// Fault implements [Platform].
 func (p labPlatform) Fault(f spec.Fault, limit time.Duration) (Injector, error) {
 	a := action.Find(f.Strike.Action)
 	switch {

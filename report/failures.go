@@ -55,8 +55,13 @@ func failuresTitle(f *record.Failures) string {
 	return title
 }
 
-// inSeconds is a time in seconds.
-func inSeconds(x float64) string { return figure.Duration(time.Duration(x * float64(time.Second))) }
+// inSeconds is a time that is given in seconds.
+func inSeconds(x float64) string {
+	if x == 0 {
+		return "0 s"
+	}
+	return figure.Duration(time.Duration(x * float64(time.Second)))
+}
 
 // available has six digits after the point: 32 seconds of a year are 0.0001 %.
 func available(y *record.FailuresYear) string {

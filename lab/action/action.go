@@ -2,8 +2,8 @@
 // validation, the supervisor, promises and verification need.
 //
 // To add an action, add a file with its value and a line in [All]. Package spec parses ACTION:TARGET. The supervisor
-// (package lab) knows which faults are in place, and until when. Package fault decides how long it polls a witness, and
-// package drill judges lost writes.
+// (package lab) knows which faults are in place, and until when. Package platform decides how long it polls a
+// witness, and package drill judges lost writes.
 package action
 
 import (
