@@ -89,13 +89,11 @@ type crowdArgs struct {
 	Dir    string      `json:"dir"`
 }
 
-// Place implements [fleet.Placer].
 func (c *crowd) Place(ctx context.Context, n int, tell func(string)) ([]fleet.Link, error) {
 	defer func() { c.placed = time.Since(c.began) }()
 	return c.Wait(ctx, n, tell)
 }
 
-// End implements [fleet.Placer].
 func (c *crowd) End() error { return c.Dismiss() }
 
 // playCoordinator performs one run.

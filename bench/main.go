@@ -77,7 +77,6 @@ func parts() []part {
 		{"costs", smallCosts},
 		{"report", reportCost},
 		{"study", studyCost},
-		{"simulate", simulateCost},
 		{"serve", serveCost},
 		{"lab", labCost},
 		{"agents", agentsGrowth},

@@ -5,7 +5,7 @@
 //   - [Scaling]: throughput by the number of nodes, assumed or measured, and [FitUSL], the Universal Scalability Law,
 //     which explains measurements and never replaces them;
 //   - [Keys.Predict]: the cache hit ratio, from the key distribution of the workload;
-//   - [GroupCommit]: the durable writes that the sync time of a disk allows;
+//   - [measure.GroupCommit]: the durable writes that the sync time of a disk allows;
 //   - [Size]: all of them together, for a need and an optional price list.
 //
 // Nothing here makes load, reads the clock or prints. Evidence comes from records; a figure that no record has is

@@ -18,9 +18,6 @@ const (
 	sourceClosed   = "closed"
 )
 
-// minAchieved is the share of the offered operations that must be done for a rate to hold.
-const minAchieved = 0.99
-
 const confidence = 0.95
 
 // point is one load with the trials at it.
@@ -120,9 +117,9 @@ func fellBehind(phase *record.PhaseResult) string {
 	done := (float64(phase.Ended.Attempted) + underWay) / float64(max(1, phase.Offered))
 	worked := (float64(phase.Ended.Succeeded) + underWay) / float64(max(1, phase.Offered))
 	switch offered := figure.Rate(phase.Rates.Offered); {
-	case done < minAchieved:
+	case done < measure.MinSustained:
 		return fmt.Sprintf("only %s of the %s/s offered finished in time, so the capacity is lower by an unknown amount", figure.Percent(done), offered)
-	case worked < minAchieved:
+	case worked < measure.MinSustained:
 		return fmt.Sprintf("only %s of the %s/s offered succeeded, so the capacity is lower by an unknown amount", figure.Percent(worked), offered)
 	}
 	return ""

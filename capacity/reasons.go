@@ -23,7 +23,7 @@ func (s *sizer) checkJournal() bool {
 			continue
 		}
 		waits = true
-		g := GroupCommit{Sync: sync}
+		g := measure.GroupCommit{Sync: sync}
 		if from == fromProbe {
 			g.Square = s.in.Probe.Journal.Square
 		}
@@ -77,7 +77,7 @@ func (s *sizer) doubtProbe() {
 }
 
 // journal computes what a sync time means for a workload.
-func (s *sizer) journal(d *demand, g GroupCommit, from string) *record.SizeJournal {
+func (s *sizer) journal(d *demand, g measure.GroupCommit, from string) *record.SizeJournal {
 	j := &record.SizeJournal{Sync: int64(g.Sync), From: from, Batch: s.in.Batch, Writes: d.writes}
 	if j.Batch == 0 {
 		shards := float64(d.nodes) / float64(d.copies)
@@ -105,7 +105,7 @@ func (s *sizer) commits(d *demand) float64 {
 
 // checkSync refuses objectives that a disk with the given sync time cannot meet. If the time is that of the measured
 // servers, the measurement itself shows whether they are met.
-func (s *sizer) checkSync(d *demand, g GroupCommit) bool {
+func (s *sizer) checkSync(d *demand, g measure.GroupCommit) bool {
 	possible := true
 	for _, o := range s.in.Need.objectives {
 		percent, err := strconv.ParseFloat(strings.TrimPrefix(o.Metric, "p"), 64)

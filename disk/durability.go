@@ -8,6 +8,7 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/disk/device"
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
+	"github.com/plimsoll-bench/plimsoll/internal/wait"
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
 )
@@ -18,10 +19,7 @@ const idleTime = 400 * time.Millisecond
 // watchIdle measures the load of other programs on the devices.
 func (p *probe) watchIdle(ctx context.Context) {
 	before := p.System.Sample()
-	select {
-	case <-time.After(idleTime):
-	case <-ctx.Done():
-	}
+	_ = wait.Sleep(ctx, idleTime)
 	after := p.System.Sample()
 	for _, name := range p.names {
 		now, _ := after.Counters(name)

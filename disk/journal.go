@@ -107,7 +107,7 @@ func (p *probe) concludeJournal(r *record.ProbeJournalResult, s *record.ProbeSte
 	mean := time.Duration(h.Mean())
 	one, many := modelLatency(1, mean, 0), amongOthers(mean, r.Square)
 	r.One, r.Many = int64(one), int64(many)
-	r.Open = int64(openLatency(0.5/max(mean.Seconds(), 1e-9), mean, r.Square))
+	r.Open = int64(measure.GroupCommit{Sync: mean, Square: r.Square}.OpenLatency(0.5 / max(mean.Seconds(), 1e-9)))
 	r.Majority = majority(one, many, p.spec.Peers)
 }
 

@@ -1,7 +1,6 @@
 package disk
 
 import (
-	"math"
 	"slices"
 	"strconv"
 	"time"
@@ -78,19 +77,6 @@ func amongOthers(mean time.Duration, square float64) time.Duration {
 		return 0
 	}
 	return time.Duration((s + max(s, square/(2*s))) * 1e9)
-}
-
-// openLatency returns the expected mean time of a commit of independent clients with rate commits per second: one
-// flush, and the rest of a running flush, which is E[S²]/(2·E[S]) because more commits arrive during long flushes. A
-// flush runs for the share b = x·eˣ/(1+x·eˣ) of the time, x = rate·S.
-func openLatency(rate float64, mean time.Duration, square float64) time.Duration {
-	s := mean.Seconds()
-	if s <= 0 {
-		return 0
-	}
-	x := rate * s
-	busy := 1 / (1 + math.Exp(-x)/math.Max(x, 1e-12))
-	return time.Duration((s + busy*max(square, s*s)/(2*s)) * 1e9)
 }
 
 // majority returns the expected time of w:majority with journal. A commit is durable on a member after its own flush.

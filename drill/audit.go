@@ -402,13 +402,12 @@ func (s *source) close() {
 	}
 }
 
-// Name implements [ledger.Source].
 func (s *source) Name() string { return s.name }
 
-// Behind implements [ledger.Late].
+var _ ledger.Late = (*source)(nil)
+
 func (s *source) Behind() string { return s.behind }
 
-// Scan implements [ledger.Source].
 func (s *source) Scan(ctx context.Context, collection string, each func(doc []byte) error) error {
 	reading := wait.Wait{Name: s.what + ", collection " + collection, Limit: s.patience}
 	return reading.Do(ctx, func(ctx context.Context) error {

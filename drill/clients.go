@@ -91,7 +91,8 @@ type clientBrief struct {
 // lateBrief makes the brief when the clients are started, because the placement is known by then.
 type lateBrief func() clientBrief
 
-// MarshalJSON implements [json.Marshaler].
+var _ json.Marshaler = (lateBrief)(nil)
+
 func (b lateBrief) MarshalJSON() ([]byte, error) { return json.Marshal(b()) }
 
 // handedOver is what is new in the books of a client, encoded with gob.

@@ -71,12 +71,11 @@ type oldTimeline struct {
 	patience    time.Duration // for a file; 0 is the default
 }
 
-// Name implements [ledger.Source].
 func (o *oldTimeline) Name() string {
 	return fmt.Sprintf("the old timeline of %s (kept in %s)", o.member, o.dir)
 }
 
-// Scan implements [ledger.Source]. A log has no documents.
+// A log has no documents.
 func (o *oldTimeline) Scan(context.Context, string, func([]byte) error) error {
 	return errors.New("a write-ahead log has no collections")
 }
@@ -89,8 +88,8 @@ const (
 	walLongFlag   = 2 // XLP_LONG_HEADER, in the second half-word of a page
 )
 
-// Stretches implements [ledger.Traces]. It leaves out the headers of pages, which may be in the middle of a record, and
-// joins each segment (16 MiB) with the end of the one before.
+// Stretches leaves out the headers of pages, which may be in the middle of a record, and joins each segment (16 MiB)
+// with the end of the one before.
 func (o *oldTimeline) Stretches(ctx context.Context, each func([]byte) error) error {
 	names, err := filepath.Glob(filepath.Join(o.dir, strings.Repeat("[0-9A-F]", 24)))
 	if err != nil || len(names) == 0 {
@@ -156,13 +155,11 @@ func rollbacks(member, volume string) []ledger.Source {
 	return []ledger.Source{&rollbackFiles{member: member, dir: filepath.Dir(filepath.Dir(files[0])), files: files}}
 }
 
-// Name implements [ledger.Source].
 func (r *rollbackFiles) Name() string {
 	return fmt.Sprintf("the rollback of %s (kept in %s)", r.member, r.dir)
 }
 
-// Scan implements [ledger.Source]. It passes the documents of all collections; the ledger ignores those that are not
-// its own.
+// Scan passes the documents of all collections; the ledger ignores those that are not its own.
 func (r *rollbackFiles) Scan(ctx context.Context, _ string, each func([]byte) error) error {
 	for _, file := range r.files {
 		data, err := readFile(ctx, r.patience, r.member, file)

@@ -49,10 +49,7 @@ func (r *redundancy) watch(ctx, after context.Context) {
 		if err == nil {
 			r.rebuild(after, l)
 		}
-		select {
-		case <-time.After(pollEvery):
-		case <-ctx.Done():
-		}
+		_ = wait.Sleep(ctx, pollEvery)
 	}
 }
 

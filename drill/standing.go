@@ -66,19 +66,15 @@ func (s *standing) change(what func()) {
 	_ = s.writer.Stand(&s.is)
 }
 
-// Note implements [Progress].
 func (s *standing) Note(text string) { s.note("", text) }
 
-// Step implements [run.Progress].
 func (s *standing) Step(text string) { s.next.Step(text) }
 
-// Begin implements [run.Progress].
 func (s *standing) Begin(p run.Plan) { s.next.Begin(p) }
 
-// Event implements [run.Progress].
 func (s *standing) Event(e measure.Event) { s.next.Event(e) }
 
-// Interval implements [run.Progress]. It counts the outcomes of writes.
+// Interval counts the outcomes of writes.
 func (s *standing) Interval(d measure.Dims, iv *measure.Interval) {
 	s.next.Interval(d, iv)
 	if iv.Phase == load.PhaseLoad { // its writes are in no ledger

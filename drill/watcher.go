@@ -76,7 +76,6 @@ func (w *watcher) cell(class, shard int) int { return (shard+1)*len(w.writes) + 
 // Unwrap returns the workload that is watched.
 func (w *watcher) Unwrap() workload.Workload { return w.Workload }
 
-// Stream implements [workload.Workload].
 func (w *watcher) Stream(worker, workers int) workload.Stream {
 	s := w.Workload.Stream(worker, workers)
 	stream := &watched{Stream: s, Passing: workload.Pass(s), of: w,
@@ -121,7 +120,6 @@ type watched struct {
 	writes  []bool
 }
 
-// Settle implements [load.Settler].
 func (w *watched) Settle(op *workload.Op, s *load.Settlement) {
 	if w.settler != nil {
 		w.settler.Settle(op, s)

@@ -31,7 +31,6 @@ func Processes(launch Launcher) Placers {
 
 type processes struct{ launch Launcher }
 
-// Place implements [Placer].
 func (p processes) Place(ctx context.Context, n int, _ func(string)) ([]Link, error) {
 	var list []Link
 	for i := range n {
@@ -47,7 +46,7 @@ func (p processes) Place(ctx context.Context, n int, _ func(string)) ([]Link, er
 	return list, nil
 }
 
-// End implements [Placer]. The processes have ended with their links.
+// The processes have ended with their links.
 func (processes) End() error { return nil }
 
 // process is the link to a process on this machine.
@@ -75,16 +74,14 @@ func startProcess(ctx context.Context, launch Launcher) (*process, error) {
 	return p, nil
 }
 
-// Facts implements [Link].
 func (p *process) Facts() Facts {
 	host, _ := os.Hostname() // only shown
 	return Facts{Protocol: Protocol, Host: host, PID: p.cmd.Process.Pid, Local: true}
 }
 
-// Break implements [Link].
 func (p *process) Break() { _ = p.cmd.Process.Kill() } // fails if it has ended
 
-// Receive implements [Link]. Its last error is the end of the process.
+// Its last error is the end of the process.
 func (p *process) Receive() ([]byte, error) {
 	frame, broken := p.pipe.Receive()
 	if broken == nil {
@@ -113,20 +110,16 @@ func newPipe(in io.Reader, out io.Writer) *pipe {
 // Pipe is the agent's side of a wire over its standard input and output. Nothing else may write to out.
 func Pipe(in io.Reader, out io.Writer) Wire { return newPipe(in, out) }
 
-// Send implements [Wire].
 func (p *pipe) Send(frame []byte) { p.to.send(frame) }
 
-// Receive implements [Wire].
 func (p *pipe) Receive() ([]byte, error) {
 	var frame json.RawMessage
 	err := p.from.Decode(&frame)
 	return frame, err
 }
 
-// Close implements [Wire].
 func (p *pipe) Close() { p.to.close() }
 
-// Closed implements [Wire].
 func (p *pipe) Closed() <-chan struct{} { return p.to.done }
 
 // lines writes JSON lines from its own goroutine, so that a slow reader does not block senders.
@@ -203,7 +196,6 @@ type tail struct {
 
 const tailBytes = 4 << 10
 
-// Write implements [io.Writer].
 func (t *tail) Write(b []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

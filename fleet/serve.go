@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/internal/scratch"
+	"github.com/plimsoll-bench/plimsoll/internal/wait"
 	"github.com/plimsoll-bench/plimsoll/load"
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
@@ -297,8 +298,8 @@ func (c *server) ready(ctx context.Context) error {
 	c.send(message{Ready: true})
 	select {
 	case at := <-c.start:
-		if err := sleep(ctx, time.Unix(0, at).Sub(c.agent.Now())); err != nil {
-			return err
+		if wait.Sleep(ctx, time.Unix(0, at).Sub(c.agent.Now())) != nil {
+			return ctx.Err()
 		}
 	case <-ctx.Done():
 		return ctx.Err()
@@ -354,25 +355,12 @@ func (c *server) sendNews(handOver HandOver, last bool) error {
 	return nil
 }
 
-func sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
 // Step and Begin implement [run.Progress]. The coordinator shows its own progress.
 func (c *server) Step(string)    {}
 func (c *server) Begin(run.Plan) {}
 
-// Interval implements [run.Progress].
 func (c *server) Interval(d measure.Dims, iv *measure.Interval) {
 	c.send(message{Interval: record.Pack(d, iv)})
 }
 
-// Event implements [run.Progress].
 func (c *server) Event(e measure.Event) { c.send(message{Event: &e}) }

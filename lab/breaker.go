@@ -91,7 +91,7 @@ func (b *breaker) prepare(ctx context.Context, f spec.Fault) (*injected, error) 
 	}
 	j := &action.Job{Action: a, Fault: f, Target: t, Site: b}
 	x := &injected{LabFault: record.LabFault{Action: a.Name, Target: t.Name()}, job: j,
-		requested: presentName(f.Strike.Target)}
+		requested: f.Strike.Target}
 	switch server := t.Node == nil || t.Node.Kind() != topology.KindVolume; {
 	case t.Volume != nil && a.On != fault.Disk:
 		return nil, isADisk(f.Strike)

@@ -16,6 +16,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/internal/nearest"
 	"github.com/plimsoll-bench/plimsoll/internal/procid"
 	"github.com/plimsoll-bench/plimsoll/internal/replace"
+	"github.com/plimsoll-bench/plimsoll/internal/wait"
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
@@ -138,10 +139,8 @@ func waitLock(ctx context.Context, name string) (unlock func(), err error) {
 		if !errors.Is(err, errBusy) {
 			return unlock, err
 		}
-		select {
-		case <-ctx.Done():
+		if wait.Sleep(ctx, 20*time.Millisecond) != nil {
 			return nil, fmt.Errorf("%w: %w", err, context.Cause(ctx))
-		case <-time.After(20 * time.Millisecond):
 		}
 	}
 }

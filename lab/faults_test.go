@@ -64,8 +64,6 @@ func TestTargetsAreFoundByNameAndRole(t *testing.T) {
 		{fault.DiskFail, "primary/d2", "rs0-1/d2", 0},
 		{fault.DiskFail, "secondary/d1", "rs0-2/d1", 0},
 		{fault.DiskFail, "rs0/primary/d1", "rs0-1/d1", 0},
-		{fault.DiskFail, "pg-1/d2", "rs0-1/d2", 0}, // the former name
-		{fault.Pause, "pg-2", "rs0-2", 0},
 		{fault.StepDown, "primary", "rs0-1", 0},
 	} {
 		f := l.mustFail(t, spec.Fault{Strike: spec.Strike{Action: c.name, Target: c.target}, Seed: c.seed})

@@ -18,7 +18,7 @@ func (b *breaker) heal(what Healing) ([]record.LabFault, error) {
 	requested, err := b.inPlace.find(what)
 	if err != nil {
 		for _, n := range b.deadMembers() { // one that ended without a fault
-			if presentName(what.Target) == n.Name() {
+			if what.Target == n.Name() {
 				return b.revive([]engine.Node{n})
 			}
 		}

@@ -160,7 +160,7 @@ func (p *inPlace) find(what Healing) ([]*injected, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var found []*injected
-	target := presentName(what.Target)
+	target := what.Target
 	for _, x := range p.list {
 		onHost := x.job.Node == nil && x.job.Volume == nil && x.job.Host.Name() == target
 		byTarget := target != "" && (x.Target == target || x.requested == target || onHost)

@@ -71,7 +71,6 @@ func TestFaultsInPlace(t *testing.T) {
 		want []*injected
 	}{
 		{Healing{ID: 1}, []*injected{kill}}, {Healing{Target: "primary"}, []*injected{kill}},
-		{Healing{Target: "pg-1"}, []*injected{kill}},
 		{Healing{Target: "host1"}, []*injected{cut}}, {Healing{All: true}, []*injected{kill, cut}}, {Healing{ID: 3}, nil},
 		{Healing{Target: "rs0-2"}, nil},
 	} {

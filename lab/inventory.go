@@ -9,9 +9,11 @@ import (
 	"sync"
 	"time"
 
+	"github.com/plimsoll-bench/plimsoll/internal/wait"
 	"github.com/plimsoll-bench/plimsoll/lab/engine"
 	"github.com/plimsoll-bench/plimsoll/lab/host"
 	"github.com/plimsoll-bench/plimsoll/lab/topology"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // inventory has the hosts and the cluster of a lab. It is filled while the lab is created, and does not change
@@ -107,12 +109,11 @@ func (v *inventory) membersOn(h host.Host) []string {
 	return names
 }
 
-// roles are the roles that may be named in the place of a member.
-var roles = []string{"primary", "secondary", "standalone", "arbiter", "router", "gateway", "config", "random"}
+// roles are the roles that may be named in the place of a member. Only labs have gateways.
+var roles = append(slices.Clone(spec.MemberRoles), "gateway")
 
 // member finds a member by its name or role. If several members have the role, the seed chooses one.
 func (v *inventory) member(ctx context.Context, name string, seed uint64) (engine.Node, error) {
-	name = presentName(name)
 	cluster := v.running()
 	if cluster == nil {
 		return nil, refuse("the lab is not up")
@@ -157,10 +158,8 @@ func awaitPrimary(ctx context.Context, cluster topology.Cluster, set string) (st
 		if !errors.Is(err, topology.ErrNoPrimary) {
 			return member, err
 		}
-		select {
-		case <-ctx.Done():
+		if wait.Sleep(ctx, 50*time.Millisecond) != nil {
 			return "", err
-		case <-time.After(50 * time.Millisecond):
 		}
 	}
 }

@@ -100,9 +100,5 @@ func findEngine(ctx context.Context, home string, asked spec.Lab) (engine.Instal
 	if err != nil {
 		return engine.Installation{}, err
 	}
-	inst, err := e.Installed(ctx)
-	if err == nil && asked.Topology.Members > 1 { // a set is a Patroni cluster
-		err = inst.CheckPatroni()
-	}
-	return inst, err
+	return e.Installed(ctx)
 }

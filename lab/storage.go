@@ -186,7 +186,6 @@ const repairLimit = time.Hour
 // repair rebuilds a volume. Faults of disks that it replaces end.
 func (s *storage) repair(name string) (string, error) {
 	volumes := s.all()
-	name = presentName(name)
 	v := volumes[name]
 	if v == nil {
 		return "", refuse("there is no volume %q%s", name, suggestions(name, slices.Collect(maps.Keys(volumes))))

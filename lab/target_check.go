@@ -1,7 +1,6 @@
 package lab
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
@@ -95,23 +94,11 @@ func CheckNeeds(l record.Lab, a *fault.Action) error {
 // splitTarget splits MEMBER/DISK, where MEMBER is a name or a role: rs0-1/d1, primary/d1, shard2/primary/d1. disk is ""
 // if the target is a member, such as shard2/primary.
 func splitTarget(name string) (member, disk string) {
-	name = presentName(name)
 	at := strings.LastIndexByte(name, '/')
 	if at < 0 || slices.Contains(roles, name[at+1:]) {
 		return name, ""
 	}
 	return name[:at], name[at+1:]
-}
-
-// formerName matches names of members from before all engines used the same names; accepted for one release.
-var formerName = regexp.MustCompile(`^(?:pg|mongod)-([0-9]+)(/|$)`)
-
-// presentName replaces a former name by the present one.
-func presentName(name string) string {
-	if rest, ok := strings.CutPrefix(name, "pg/"); ok {
-		return "rs0/" + rest
-	}
-	return formerName.ReplaceAllString(name, "rs0-$1$2")
 }
 
 func isADisk(what spec.Strike) error {

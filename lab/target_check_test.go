@@ -38,7 +38,6 @@ func TestCheckTarget(t *testing.T) {
 	}{
 		{l, fault.Kill, "primary", ""},
 		{l, fault.Kill, "rs0/primary", ""},
-		{l, fault.Kill, "pg-2", ""}, // the former name
 		{sized, fault.DiskFail, "primary/d1", ""},
 		{sized, fault.DiskFail, "rs0/secondary/d1", ""},
 		{sized, fault.Kill, "primary/d1", "Name primary, the member"},

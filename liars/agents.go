@@ -172,7 +172,6 @@ func (l *agentLink) Facts() fleet.Facts {
 
 func (l *agentLink) Break() { l.end() }
 
-// Place implements [fleet.Placer].
 func (p *agentPlacer) Place(_ context.Context, n int, _ func(string)) (links []fleet.Link, err error) {
 	for i := range n {
 		toAgent, fromCoordinator := io.Pipe()
@@ -194,7 +193,6 @@ func (p *agentPlacer) Place(_ context.Context, n int, _ func(string)) (links []f
 	return links, nil
 }
 
-// End implements [fleet.Placer].
 func (p *agentPlacer) End() error { return nil }
 
 // lying performs a part of the load and gives its intervals to the lie. end breaks the wire.
@@ -214,7 +212,6 @@ type lyingProgress struct {
 	dies func()
 }
 
-// Interval implements [run.Progress].
 func (l *lyingProgress) Interval(d measure.Dims, iv *measure.Interval) {
 	i := l.n
 	l.n++
@@ -234,7 +231,7 @@ type lateWire struct {
 	delay time.Duration
 }
 
-// Send implements [fleet.Wire]. The agent waits, as behind a slow network.
+// The agent waits, as behind a slow network.
 func (w *lateWire) Send(frame []byte) {
 	time.Sleep(w.delay)
 	w.Wire.Send(frame)

@@ -11,9 +11,11 @@ import (
 	"github.com/plimsoll-bench/plimsoll/measure/stats"
 )
 
+// MinSustained is the share of the offered operations that must succeed for a rate to hold.
+const MinSustained = 0.99
+
 // Limits of the checks that find misleading results.
 const (
-	minSustained    = 0.99
 	minMeaningful   = 0.95 // below it response times only show a growing queue
 	mostlyFailed    = 0.50
 	maxNotFound     = 0.01
@@ -49,7 +51,7 @@ func checkSchedule(s *Summary, _ Circumstances) []Finding {
 	}
 	flying := max(s.InFlight, s.LittleInFlight())
 	kept := (float64(s.Ended().Attempted) + flying + 3*math.Sqrt(flying)) / float64(s.Offered)
-	if kept >= minSustained {
+	if kept >= MinSustained {
 		return nil
 	}
 	severity := Warning
@@ -60,7 +62,7 @@ func checkSchedule(s *Summary, _ Circumstances) []Finding {
 	if s.Dropped > 0 {
 		effect = figure.Count(s.Dropped) + " operations were dropped, and response times do not cover them"
 	}
-	return finding("schedule-not-sustained", severity, kept, minSustained, UnitShare,
+	return finding("schedule-not-sustained", severity, kept, MinSustained, UnitShare,
 		"only %s of the offered operations were done in time (%s of %s per second). %s. Offer a lower rate, or add workers if "+
 			"all of them were busy.", percent(kept), figure.Rate(s.Rate(s.Ended().Attempted)), figure.Rate(s.Rate(s.Offered)), effect)
 }

@@ -1,5 +1,5 @@
-// Package measure has histograms, one-second intervals, counts of outcomes, the checks of the client, and the validity
-// of results.
+// Package measure has histograms, one-second intervals, counts of outcomes, the checks of the client, the validity of
+// results, and the model of a group commit.
 //
 // It sends nothing and writes no files. Operation classes and outcomes are only names here.
 package measure

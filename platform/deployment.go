@@ -190,7 +190,6 @@ func NewDeployment(o DeploymentOptions) (*Deployment, error) {
 	return d, nil
 }
 
-// Actions implements [Platform].
 func (d *Deployment) Actions() (list []*fault.Action) {
 	for _, a := range fault.Everywhere() {
 		if slices.ContainsFunc(d.breakers, func(b Breaker) bool { return slices.Contains(b.Actions(), a) }) {
@@ -210,7 +209,7 @@ func (d *Deployment) breaker(f spec.Fault) Breaker {
 	return d.breakers[len(d.breakers)-1]
 }
 
-// Fault implements [Platform]. Nothing reverts the fault after the limit: steps run only as long as Plimsoll does.
+// Nothing reverts the fault after the limit: steps run only as long as Plimsoll does.
 func (d *Deployment) Fault(f spec.Fault, _ time.Duration) (Injector, error) {
 	if err := d.check(f); err != nil {
 		return nil, fmt.Errorf("%s: %w", f.Strike, err)

@@ -35,7 +35,7 @@ func (e *external) next(ctx context.Context) (time.Time, error) {
 	}
 }
 
-// Inject implements [Injector]: it waits for the first mark.
+// It waits for the first mark.
 func (e *external) Inject(ctx context.Context) (Injection, error) {
 	at, err := e.next(ctx)
 	if err != nil {
@@ -45,7 +45,7 @@ func (e *external) Inject(ctx context.Context) (Injection, error) {
 	return e.known, nil
 }
 
-// Verify implements [Injector]: nothing is polled, because only the user who injects the fault knows where to see it.
+// Nothing is polled, because only the user who injects the fault knows where to see it.
 func (e *external) Verify(context.Context) (Injection, error) {
 	if e.known.Injected() {
 		e.known.Hit, e.known.Evidence = true, "marked from outside; Plimsoll verified nothing"
@@ -53,7 +53,7 @@ func (e *external) Verify(context.Context) (Injection, error) {
 	return e.known, nil
 }
 
-// Heal implements [Injector]: it waits for the second mark, which may never come.
+// It waits for the second mark, which may never come.
 func (e *external) Heal(ctx context.Context) (Injection, error) {
 	if !e.known.Injected() || !e.known.Healed.IsZero() {
 		return e.known, nil

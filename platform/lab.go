@@ -29,18 +29,15 @@ func OfLab(l Lab) Platform { return labPlatform{l} }
 
 type labPlatform struct{ lab Lab }
 
-// Members implements [Platform].
 func (p labPlatform) Members(ctx context.Context) ([]record.LabMember, error) {
 	l, err := p.lab.Observe(ctx)
 	return l.Members, err
 }
 
-// Actions implements [Platform].
 func (p labPlatform) Actions() []*fault.Action {
 	return slices.DeleteFunc(slices.Clone(fault.All()), func(a *fault.Action) bool { return !a.InLab() })
 }
 
-// Fault implements [Platform].
 func (p labPlatform) Fault(f spec.Fault, limit time.Duration) (Injector, error) {
 	a := action.Find(f.Strike.Action)
 	switch {

@@ -13,7 +13,6 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
-// Inject implements [Injector].
 func (i *injector) Inject(ctx context.Context) (Injection, error) {
 	if i.known.Injected() {
 		return i.known, fmt.Errorf("%s: the fault was injected already", i.fault.Strike)
@@ -35,7 +34,6 @@ func (i *injector) Inject(ctx context.Context) (Injection, error) {
 	return i.known, nil
 }
 
-// Heal implements [Injector].
 func (i *injector) Heal(ctx context.Context) (Injection, error) {
 	if !i.known.Lasts { // it was not injected, or does not last
 		i.known.Healed = i.known.Effective

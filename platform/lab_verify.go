@@ -14,7 +14,6 @@ const pollEvery = 50 * time.Millisecond
 
 var errNotDone = errors.New("the fault was not injected")
 
-// Verify implements [Injector].
 func (i *injector) Verify(ctx context.Context) (Injection, error) {
 	if !i.known.Injected() {
 		return i.known, fmt.Errorf("%s: %w", i.fault.Strike, errNotDone)

@@ -165,26 +165,14 @@ func (d *Deployment) describe(ctx context.Context, m *member) record.LabMember {
 
 // roleOf is the role of a member as in [record.LabMember].
 func roleOf(h server.Hello) string {
-	_, config := server.Number(h.Raw, "configsvr")
-	switch {
-	case h.Router():
-		return "router"
-	case config:
+	if _, config := server.Number(h.Raw, "configsvr"); config && !h.Router() {
 		return "config"
-	case h.SetName == "" && !h.Ghost:
-		return "standalone"
-	case h.Writable || h.Master:
-		return "primary"
-	case h.Secondary:
-		return "secondary"
-	case h.Arbiter:
-		return "arbiter"
 	}
-	return "unknown"
+	return h.Role()
 }
 
-// Members implements [platform.Platform]: the members of the file in its order, then those that only the sets name,
-// which are never broken. A member that does not answer is no error, but no answer at all is.
+// The members of the file in its order, then those that only the sets name, which are never broken. A member that does
+// not answer is no error, but no answer at all is.
 func (d *Deployment) Members(ctx context.Context) ([]record.LabMember, error) {
 	list := make([]record.LabMember, len(d.members))
 	var group sync.WaitGroup

@@ -26,8 +26,8 @@ type stepInjector struct {
 	known    Injection
 }
 
-// Inject implements [Injector]. The fault is in the journal before the step starts. After a step that failed, the
-// fault is healed, because the step may have done a part of its work.
+// The fault is in the journal before the step starts. After a step that failed, the fault is healed, because the step
+// may have done a part of its work.
 func (i *stepInjector) Inject(ctx context.Context) (Injection, error) {
 	if i.known.Injected() {
 		return i.known, fmt.Errorf("%s: the fault was injected already", i.fault.Strike)
@@ -114,8 +114,8 @@ func (i *stepInjector) close() {
 	}
 }
 
-// Verify implements [Injector]. The witness step, if there is one, and Plimsoll's own connection, if the failure mode
-// says what it notices, must both see an effect.
+// The witness step, if there is one, and Plimsoll's own connection, if the failure mode says what it notices, must both
+// see an effect.
 func (i *stepInjector) Verify(ctx context.Context) (Injection, error) {
 	if !i.known.Injected() {
 		return i.known, fmt.Errorf("%s: the fault was not injected", i.fault.Strike)
@@ -184,7 +184,7 @@ func (i *stepInjector) witness(ctx context.Context) bool {
 	return err == nil && c.Exit == 0
 }
 
-// Heal implements [Injector]. The fault is reverted by what the journal has, as after the end of this process.
+// The fault is reverted by what the journal has, as after the end of this process.
 func (i *stepInjector) Heal(ctx context.Context) (Injection, error) {
 	i.close()
 	if !i.known.Lasts {

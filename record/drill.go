@@ -204,7 +204,6 @@ const (
 	MomentFirstWrite = "first-write"     // the first acknowledged write after none was acknowledged
 	MomentReadsBack  = "reads-back"      // 95 % of the reads before
 	MomentWritesBack = "writes-back"     // 95 % of the writes before
-	MomentThroughput = "throughput-back" // 95 % of the throughput before, of reads and writes together: in older records
 	MomentHealed     = "healed"
 	MomentRedundant  = "redundancy-back" // members healthy, no lag, rebuild done
 	MomentEvent      = "event"           // a planned event began

@@ -16,7 +16,7 @@ import (
 func TestRecordsSurviveInfiniteNumbers(t *testing.T) {
 	for _, x := range []float64{math.Inf(1), math.Inf(-1), math.NaN()} {
 		for _, r := range []any{&Run{}, &Study{}, &Drill{}, &Probe{}, &Suite{}, &ComparisonReport{}, &HistoryReport{},
-			&Backtest{}, &Gate{}, &Lab{}, &Simulation{}, &SizeScaling{}, &SizeAnswer{}, &Sample{}} {
+			&Backtest{}, &Gate{}, &Lab{}, &Failures{}, &SizeScaling{}, &SizeAnswer{}, &Sample{}} {
 			t.Run(fmt.Sprintf("%T %v", r, x), func(t *testing.T) {
 				n := fill(reflect.ValueOf(r).Elem(), x, 0)
 				if n == 0 {

@@ -59,7 +59,8 @@ type Study struct {
 	Objectives []ConfigurationObjective `json:"objectives,omitempty"`
 }
 
-// sign implements [signed].
+var _ signed = (*Study)(nil)
+
 func (s *Study) sign(k *mac.Key) (err error) {
 	s.MAC, err = k.Code(KindStudy, s.Specification)
 	return err

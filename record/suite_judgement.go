@@ -1,7 +1,7 @@
 package record
 
 // SuiteJudgement compares the parts of a suite with the document that it repeats. Package suite/judge makes it from
-// their records when the suite ends, or when a running or an older suite is read.
+// their records when the suite ends, or when a running suite is read.
 type SuiteJudgement struct {
 	// Counts are the numbers of statements by agreement.
 	Counts map[Agreement]int `json:"counts,omitzero"`

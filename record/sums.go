@@ -94,7 +94,7 @@ func doubtsOf(dir, main string, r Result, held bool) ([]measure.Finding, error) 
 	case unsummed && ended(r.Common().Status):
 		doubts = append(doubts, measure.Finding{ID: "unsummed", Severity: measure.Warning,
 			Text: "the record is complete but has no checksums (" + SumsFile + "). Changes after the measurement cannot be detected. " +
-				"Get the original record, unless an earlier version of Plimsoll wrote it."})
+				"Get the original record."})
 	}
 	return append(doubts, Empty(r)...), nil
 }

@@ -146,8 +146,8 @@ func formOf(result any) form {
 		return form{"a backtest", r, words(backtestDocument, r), nil, nil}
 	case *record.WhatIf:
 		return form{"a what-if", r, words(whatIfDocument, r), nil, nil}
-	case *record.Simulation:
-		return form{"a simulation", r, words(simulationDocument, r), nil, nil}
+	case *record.Failures:
+		return form{"a cost of failures", r, words(failuresDocument, r), nil, nil}
 	case *record.Doctor:
 		return form{"an examination", r, words(doctorDocument, r), nil, nil}
 	case *Doctors:

@@ -6,7 +6,6 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
-	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 func sampleGate() *record.Gate {
@@ -58,34 +57,20 @@ func TestWhatIfGolden(t *testing.T) {
 	golden(t, "what-if-refused.md", func(o io.Writer, _ *record.Run) error { return Write(o, w, "md") }, nil)
 }
 
-func TestSimulationGolden(t *testing.T) {
-	p99 := int64(30e6)
-	s := &record.Simulation{Deployment: spec.Deployment{Shards: 333, Members: 3}, Validity: []measure.Finding{},
-		Checks: []record.SimulationCheck{
-			{Setup: "16 workers", Metric: record.CheckThroughput, Simulated: 557, Measured: 579, Error: -0.038, Limit: 0.1,
-				Holds: true},
-			{Setup: "16 workers", Metric: record.CheckP99, Simulated: 95e6, Measured: 72e6, Error: 0.32, Limit: 0.25}},
-		LeftOut: []string{"r-2: it is invalid"},
-		Load: &record.SimulationLoad{Rate: 185_000, Mean: 20e6, P50: 18e6, P99: 29e6, P99Low: 25e6, P99High: 40e6,
-			Journal: 0.99,
-			CPU:     0.02, Misses: 0.2, Lag: 5e6},
-		Failures: &record.SimulationFailures{Seconds: 86400, Failures: 300, Outages: 100, Majority: 1, Down: 200, Away: 9000,
-			Longest: 31, Available: 0.999993, P99: &p99}}
-	s.Failures.Cold = &record.SimulationCold{Outages: 12, Seconds: 900, Longest: 80, Operations: 123_456, Waiting: true}
-	s.Load.Checkpoints = 0.1
-	s.Load.Slower = &record.SimulationSlower{Grows: 0.2, Majority: 7e9, Limited: 0.8, Target: 10e9}
-	golden(t, "simulation-more.md", func(o io.Writer, _ *record.Run) error { return Write(o, s, "md") }, nil)
-	s.Load.Slower, s.Failures.Cold, s.Load.Checkpoints = nil, nil, 0
-	golden(t, "simulation.md", func(o io.Writer, _ *record.Run) error { return Write(o, s, "md") }, nil)
-	s.Load, s.Failures = nil, nil
-	s.Refused = []string{"load: the simulation does not reproduce these records", "failures: kill: two drills of it are needed"}
-	golden(t, "simulation-refused.md", func(o io.Writer, _ *record.Run) error { return Write(o, s, "md") }, nil)
-	s.Load = &record.SimulationLoad{Rate: 28_000, Mean: 8e6, Journal: 0.9, CPU: 0.5}
-	s.Refused, s.LeftOut = nil, []string{"figure 2, client threads: only drawn"}
-	s.Document = &record.SimulationDocument{Name: "d", Title: "A document", Rule: "Every second level calibrates.",
-		Hardware:   []record.SimulationFact{{Says: "cores of a host", Value: "20"}},
-		Parameters: []record.SimulationFact{{Says: "sync of the journal", Value: "2 ms"}},
-		Calibrated: []record.SimulationCheck{{Setup: "figure 6, workload a, 8C", Metric: record.CheckReadMean, Simulated: 643e3,
-			Measured: 640e3, Error: 0.005, Limit: 0.25, Holds: true}}}
-	golden(t, "simulation-document.md", func(o io.Writer, _ *record.Run) error { return Write(o, s, "md") }, nil)
+func TestFailuresGolden(t *testing.T) {
+	f := &record.Failures{Asked: "shards=333,ops=300k,kill=200,power-off=10", Shards: 333, Members: 3, Rate: 300_000,
+		Kinds: []record.FailuresKind{{Action: "kill", Number: 200, Drills: 3, Rounds: 15, Outage: 11.1e9, Away: 20e9},
+			{Action: "power-off", Number: 10, Drills: 2, Rounds: 4, Outage: 20.3e9, Away: 90e9}},
+		Checks: []record.FailuresCheck{{Record: "d-1", Setup: "kill of a primary, 3 members, election after 10 s",
+			Measured: 11.1e9, Others: 11.2e9, Error: 0.009, Limit: 0.1, Holds: true}},
+		LeftOut: []string{"d-4, round 2: redundancy did not return"},
+		Year: &record.FailuresYear{Years: 100, Failures: 210.3, Outages: 70.2, Majority: 0.6,
+			Down:    record.FailuresRange{Median: 810, Low: 680, High: 960},
+			Longest: record.FailuresRange{Median: 21.5, Low: 20.3, High: 21.5},
+			Away:    5000, Available: 0.99999992, Operations: 729_729},
+		Validity: []measure.Finding{{ID: "shards-independent", Severity: measure.Warning, Text: "the 333 shards share nothing"}}}
+	golden(t, "failures.md", func(o io.Writer, _ *record.Run) error { return Write(o, f, "md") }, nil)
+	f.Year, f.Validity, f.Kinds[1].Drills, f.Kinds[1].Rounds = nil, nil, 0, 0
+	f.Refused = []string{"power-off: two drills of it are needed"}
+	golden(t, "failures-refused.md", func(o io.Writer, _ *record.Run) error { return Write(o, f, "md") }, nil)
 }

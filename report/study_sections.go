@@ -172,7 +172,7 @@ func comparisonsText(list []record.Comparison) string {
 	if words == "" {
 		return ""
 	}
-	return words + "; a change below " + strconv.FormatFloat(list[0].Margin*100, 'g', 3, 64) + " % does not matter"
+	return words + "; a change below " + figure.Limit(list[0].Margin) + " does not matter"
 }
 
 func verdictCounts(list []record.Comparison) string {

@@ -12,6 +12,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
+	"github.com/plimsoll-bench/plimsoll/internal/wait"
 	"github.com/plimsoll-bench/plimsoll/server"
 	"github.com/plimsoll-bench/plimsoll/store"
 )
@@ -257,10 +258,8 @@ func retry(ctx context.Context, c server.Commander, cmd command) error {
 		if !errors.As(err, &refused) || !server.Transient(refused.Code) || time.Now().After(end) {
 			return fmt.Errorf("%s: %w", cmd.doc[0].Key, err)
 		}
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-time.After(reshardAgain):
+		if err := wait.Sleep(ctx, reshardAgain); err != nil {
+			return err
 		}
 	}
 }

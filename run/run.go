@@ -323,7 +323,6 @@ func (t *tee) begin(at time.Duration) error {
 	return t.Begin(t.run.opts.Now().Add(-at))
 }
 
-// Begin implements [Sink].
 func (t *tee) Begin(started time.Time) error {
 	t.begun = true
 	if t.run.begun.IsZero() {
@@ -336,10 +335,8 @@ func (t *tee) Begin(started time.Time) error {
 	return t.run.writer.Begin(t.dims, started)
 }
 
-// Dims implements [Sink].
 func (t *tee) Dims() measure.Dims { return t.dims }
 
-// Clients implements [Sink].
 func (t *tee) Clients(list []record.ClientShare) { t.run.writer.SetClients(list) }
 
 func (t *tee) Interval(iv *measure.Interval) error {

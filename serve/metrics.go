@@ -61,7 +61,6 @@ func (m *meters) handler() http.Handler {
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{MaxRequestsInFlight: 2})
 }
 
-// Describe implements [prometheus.Collector].
 func (m *meters) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{operationsDesc, offeredDesc, droppedDesc, workersDesc, inFlightDesc,
 		responseDesc} {
@@ -69,7 +68,6 @@ func (m *meters) Describe(ch chan<- *prometheus.Desc) {
 	}
 }
 
-// Collect implements [prometheus.Collector].
 func (m *meters) Collect(ch chan<- prometheus.Metric) {
 	deadline := time.After(catchUp)
 	for _, x := range m.current() {

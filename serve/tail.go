@@ -13,6 +13,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/plimsoll-bench/plimsoll/internal/safeopen"
+	"github.com/plimsoll-bench/plimsoll/internal/wait"
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
@@ -35,10 +36,8 @@ func (g *growing) Read(p []byte) (int, error) {
 			return n, err
 		}
 		g.idle()
-		select {
-		case <-g.ctx.Done():
+		if wait.Sleep(g.ctx, lookEvery) != nil {
 			return 0, io.ErrUnexpectedEOF
-		case <-time.After(lookEvery):
 		}
 	}
 }
@@ -51,10 +50,8 @@ func awaitFile(ctx context.Context, name string, idle func()) (*os.File, error) 
 			return f, err
 		}
 		idle()
-		select {
-		case <-ctx.Done():
+		if wait.Sleep(ctx, lookEvery) != nil {
 			return nil, ctx.Err()
-		case <-time.After(lookEvery):
 		}
 	}
 }

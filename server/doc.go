@@ -25,7 +25,6 @@ type Commander interface {
 // CommandFunc is a function that runs a command.
 type CommandFunc func(ctx context.Context, db string, cmd []byte) ([]byte, error)
 
-// RunCommand implements [Commander].
 func (f CommandFunc) RunCommand(ctx context.Context, db string, cmd []byte) ([]byte, error) {
 	return f(ctx, db, cmd)
 }

@@ -175,6 +175,24 @@ func (h Hello) Words() string {
 	return "neither primary nor secondary"
 }
 
+// Role is the role of a server that reports its own state: primary, secondary, arbiter, router, standalone or unknown.
+// A config server has the role in its set.
+func (h Hello) Role() string {
+	switch {
+	case h.Router():
+		return "router"
+	case h.SetName == "" && !h.Ghost:
+		return "standalone"
+	case h.Writable || h.Master:
+		return "primary"
+	case h.Secondary:
+		return "secondary"
+	case h.Arbiter:
+		return "arbiter"
+	}
+	return "unknown"
+}
+
 // named says which question an error belongs to.
 func named(what string, err error) error {
 	if err == nil {

@@ -281,8 +281,7 @@ func (c *conductor) budgetOf(ctx context.Context, i int, begun time.Time) *budge
 	return &budget{ctx: ctx, c: c, part: i, thought: p.Estimate, before: p.Seconds, began: begun}
 }
 
-// Block implements [conduct.Budget]: what is left of the study and the parts behind it have to fit into what is left of
-// the time.
+// What is left of the study and the parts behind it have to fit into what is left of the time.
 func (b *budget) Block(rest study.Rest) (trials int, why string) {
 	c := b.c
 	part := &c.suite.Parts[b.part]
@@ -315,7 +314,6 @@ func (b *budget) Block(rest study.Rest) (trials int, why string) {
 	return trials, why
 }
 
-// Search implements [conduct.Budget].
 func (b *budget) Search(next time.Duration) (why string) {
 	left := b.c.timeLeft() - b.c.closing()
 	if left >= next {

@@ -1,7 +1,7 @@
 // Package suite does the parts of a folder one after the other: studies, drills and probes that together repeat a
 // document.
 //
-// [Read] reads suite.yaml, [NewPlan] adapts it to this machine, the time and the deployment, with a reason for what was
+// [Open] reads suite.yaml, [NewPlan] adapts it to this machine, the time and the deployment, with a reason for what was
 // scaled or left out. [Run] runs it and [Resume] continues it. Each part has the usual record, below the directory of
 // the suite. As with studies, these records, a journal with a synced line before and after each part, and suite.json
 // have the progress.

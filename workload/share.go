@@ -96,7 +96,6 @@ type part struct {
 // Unwrap returns the whole workload.
 func (p *part) Unwrap() Workload { return p.Workload }
 
-// Stream implements [Workload].
 func (p *part) Stream(worker, _ int) Stream {
 	return p.Workload.Stream(int(p.turns.Nth(int64(worker))), p.workers)
 }

@@ -1,9 +1,10 @@
 // Package workload says WHAT to do: it turns a seed and a few parameters into an endless stream of
 // operations (YCSB core in its original and its corrected form, person, location, catalog).
 //
-// It does no I/O, reads no clock and imports no other room. Documents, filters and updates are built
-// as raw BSON in buffers that belong to the stream, so producing an operation allocates nothing.
-// Sending an operation is the work of package store; deciding when, of package load.
+// It does no I/O and imports nothing of Plimsoll but internal packages. It reads no clock; of the packages below it,
+// workload/own does, for $date: now, and workload/capture queries a deployment. Documents, filters and updates are
+// built as raw BSON in buffers that belong to the stream, so producing an operation allocates nothing. Sending an
+// operation is the work of package store; deciding when, of package load.
 package workload
 
 import (
@@ -378,13 +379,10 @@ func Pass(s Stream) Passing {
 	return p
 }
 
-// Listens implements [Listener].
 func (p Passing) Listens(op *Op, i int) bool { return p.listener != nil && p.listener.Listens(op, i) }
 
-// Answer implements [Listener].
 func (p Passing) Answer(op *Op, i int, doc []byte) { p.listener.Answer(op, i, doc) }
 
-// Free implements [Free].
 func (p Passing) Free() bool { return p.free != nil && p.free.Free() }
 
 // Ender is implemented by streams that come to an end by themselves: a part of the operations for each

@@ -67,7 +67,7 @@ func (r *call) specification() spec.Run {
 	return s
 }
 
-// Interval implements [measure.Sink]. A nil recorder records nothing.
+// A nil recorder records nothing.
 func (k *recorder) Interval(iv *measure.Interval) error {
 	if k == nil {
 		return nil
@@ -75,7 +75,6 @@ func (k *recorder) Interval(iv *measure.Interval) error {
 	return k.writer.Interval(iv)
 }
 
-// Event implements [measure.Sink].
 func (k *recorder) Event(e measure.Event) error {
 	if k == nil {
 		return nil

@@ -45,7 +45,6 @@ func newSink(s *settings, dims measure.Dims, m *ycsbtext.Measurements, probes *p
 	return k
 }
 
-// Interval implements [measure.Sink].
 func (k *sink) Interval(iv *measure.Interval) error {
 	if err := k.record.Interval(iv); err != nil {
 		return err
@@ -60,7 +59,7 @@ func (k *sink) Interval(iv *measure.Interval) error {
 	return nil
 }
 
-// Event implements [measure.Sink] and prints the events that matter during the run.
+// Event prints the events that matter during the run.
 func (k *sink) Event(e measure.Event) error {
 	switch e.Kind {
 	case load.EventFailing, load.EventRecovered, load.EventBackoff, load.EventBackoffEnd, load.EventAbandoned:

@@ -128,7 +128,6 @@ type loadStream struct {
 	failed  bool  // the thread has ended
 }
 
-// Ended implements [workload.Ender].
 func (s *loadStream) Ended() bool {
 	return s.failed || (s.tries == 0 && s.quota.Ended())
 }
@@ -202,6 +201,6 @@ func (s *loadStream) isLoaded() bool {
 
 func (s *loadStream) newBatch() { s.pending, s.tries, s.unsure = 0, 0, false }
 
-// Flush implements [workload.Stream]. The last batch is sent with the last record of the thread, so only a thread that
-// is stopped early has buffered records, which are not counted as loaded.
+// The last batch is sent with the last record of the thread, so only a thread that is stopped early has buffered
+// records, which are not counted as loaded.
 func (s *loadStream) Flush(*workload.Op) bool { return false }

@@ -114,7 +114,8 @@ func (m *engineModel) predict(s *syncs, workers []int) error {
 		if n > beyond*last || n > beyond*s.clients {
 			continue
 		}
-		o := m.shard(s, n).Run()
+		o := simulate.Server{Workers: n, Cores: m.out.Cores, Writes: m.out.Writes, Software: m.software(n), Sync: s.sample,
+			Operations: max(20_000, 500*n), Seed: 1}.Run()
 		if o.Writes.Count() == 0 {
 			continue
 		}
@@ -126,12 +127,6 @@ func (m *engineModel) predict(s *syncs, workers []int) error {
 			figure.Plural(last, "worker"), figure.Plural(s.clients, "client"))
 	}
 	return nil
-}
-
-// shard is a single server under a closed load of n workers.
-func (m *engineModel) shard(s *syncs, n int) simulate.Shard {
-	return simulate.Shard{Workers: n, Cores: m.out.Cores, Writes: m.out.Writes, Software: m.software(n), Sync: s.sample,
-		Operations: max(20_000, 500*n), Seed: 1}
 }
 
 // newEngineModel reads the calibrations.
@@ -232,17 +227,12 @@ func (c *Calibration) usable() error {
 // fits refuses calibrations that touch a disk, and data that do not fit into memory.
 func (c *Calibration) fits() error { return cmp.Or(c.untouched(), c.dataFit()) }
 
-// inMemory reports whether the engine had its files in memory, as far as the record says.
-func (c *Calibration) inMemory() bool {
-	l := c.Run.Lab
-	return c.Run.Target.Settings["file_system"] == "tmpfs" ||
-		l != nil && l.Specification.Storage.Device == "" && strings.HasPrefix(l.Specification.Storage.Dir, "/dev/shm")
-}
-
 // untouched refuses calibrations that touch a disk. If the record does not say where the files were, it is assumed that
 // the writes of the machine's disks are those of the engine.
 func (c *Calibration) untouched() error {
-	if c.inMemory() {
+	l := c.Run.Lab
+	if c.Run.Target.Settings["file_system"] == "tmpfs" ||
+		l != nil && l.Specification.Storage.Device == "" && strings.HasPrefix(l.Specification.Storage.Dir, "/dev/shm") {
 		return nil
 	}
 	writes := 0.0
@@ -411,8 +401,7 @@ func (d *draws) draw(r *rand.Rand) time.Duration {
 type syncs struct {
 	batches []float64
 	times   []draws
-	steps   []*measure.Histogram // of times
-	clients int                  // the most of the probe
+	clients int // the most of the probe
 }
 
 func syncsOf(p *record.Probe, engine string) (*syncs, error) {
@@ -428,38 +417,15 @@ func syncsOf(p *record.Probe, engine string) (*syncs, error) {
 		b := float64(step.Operations) / float64(step.Flushes)
 		if n := len(s.batches); n > 0 && b <= s.batches[n-1] {
 			b = s.batches[n-1] // of 1 and 2 clients; the later step counts
-			s.batches, s.times, s.steps = s.batches[:n-1], s.times[:n-1], s.steps[:n-1]
+			s.batches, s.times = s.batches[:n-1], s.times[:n-1]
 		}
-		s.batches, s.times, s.steps = append(s.batches, b), append(s.times, drawsOf(h)), append(s.steps, h)
+		s.batches, s.times = append(s.batches, b), append(s.times, drawsOf(h))
 		s.clients = step.Clients
 	}
 	if len(s.batches) == 0 {
 		return nil, fmt.Errorf("the probe has no step of the profile journal, so the time of a sync is unknown")
 	}
 	return s, nil
-}
-
-// blocks are syncs of the same storage at different times: each has, for each number of commits, those of another step
-// of the probe. Steps whose medians differ by less than 15 % may stand for each other, because the commits that they
-// carry do not matter then.
-//
-// A machine that stalls for a moment makes many syncs slow at once. In one distribution of all steps, a single bad
-// second would be the p99 of every simulated run. In a row of blocks it is that of one of them, as it was in the probe.
-func (s *syncs) blocks() (list []*syncs) {
-	for k := range s.steps {
-		b := &syncs{batches: s.batches, clients: s.clients}
-		for _, own := range s.steps {
-			var alike []draws
-			for j, step := range s.steps {
-				if math.Abs(float64(step.Quantile(0.5))/float64(own.Quantile(0.5))-1) < 0.15 {
-					alike = append(alike, s.times[j])
-				}
-			}
-			b.times = append(b.times, alike[k%len(alike)])
-		}
-		list = append(list, b)
-	}
-	return list
 }
 
 // sample draws the time of a sync. Between two steps, it is from the nearer one more often.

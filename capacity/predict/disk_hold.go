@@ -76,7 +76,7 @@ func pooled(runs []Calibration, class string) (dirs []string, rate float64, all 
 	logs := 0.0
 	for i := range runs {
 		c := &runs[i]
-		if all.Merge(c.times(class)) != nil {
+		if all.Merge(c.Summary.Class(class).Service) != nil {
 			continue
 		}
 		dirs, logs = append(dirs, c.Dir), logs+math.Log(c.phase().Rates.Achieved)

@@ -12,6 +12,11 @@ import (
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
+const (
+	us = time.Microsecond
+	ms = time.Millisecond
+)
+
 // ran is a run of updates in a closed loop: so many workers, and for each operation its time and its processor time.
 func ran(t *testing.T, dir string, workers int, took, cpu time.Duration, class string) Calibration {
 	t.Helper()

@@ -63,7 +63,7 @@ func (c *clock) pop() event {
 	}
 }
 
-// station serves requests in the order of their arrival, as many at once as it has servers; 0 is as many as come.
+// station serves requests in the order of their arrival, as many at once as it has servers.
 type station struct {
 	clock   *clock
 	servers int
@@ -72,34 +72,27 @@ type station struct {
 	used    time.Duration // sum of the demands that were served
 }
 
-// enter calls begin when a server is free. The server is busy until leave.
-func (s *station) enter(begin func()) {
-	if s.servers > 0 && s.busy == s.servers {
-		s.waiting = append(s.waiting, begin)
+// serve occupies a server for the demand, when one is free.
+func (s *station) serve(demand time.Duration, done func()) {
+	if s.busy == s.servers {
+		s.waiting = append(s.waiting, func() { s.occupy(demand, done) })
 		return
 	}
 	s.busy++
-	begin()
+	s.occupy(demand, done)
 }
 
-func (s *station) leave() {
-	if len(s.waiting) == 0 {
-		s.busy--
-		return
-	}
-	next := s.waiting[0]
-	s.waiting = s.waiting[1:]
-	next()
-}
-
-// serve occupies a server for the demand.
-func (s *station) serve(demand time.Duration, done func()) {
-	s.enter(func() {
-		s.used += demand
-		s.clock.after(demand, func() {
-			s.leave()
-			done()
-		})
+func (s *station) occupy(demand time.Duration, done func()) {
+	s.used += demand
+	s.clock.after(demand, func() {
+		if len(s.waiting) == 0 {
+			s.busy--
+		} else {
+			next := s.waiting[0]
+			s.waiting = s.waiting[1:]
+			next()
+		}
+		done()
 	})
 }
 
@@ -109,7 +102,6 @@ type journal struct {
 	sync    func(commits int) time.Duration
 	running bool
 	waiting []func()
-	most    int // commits of a sync, 0 is as many as wait
 	before  int // commits of the sync before, 0 if there was a pause
 	used    time.Duration
 	syncs   int
@@ -128,9 +120,6 @@ func (j *journal) commit(done func()) {
 func (j *journal) begin() {
 	batch := j.waiting
 	j.waiting, j.running = nil, true
-	if j.most > 0 && len(batch) > j.most {
-		batch, j.waiting = batch[:j.most:j.most], batch[j.most:]
-	}
 	took := j.sync((len(batch) + cmp.Or(j.before, len(batch)) + 1) / 2)
 	j.before = len(batch)
 	j.used += took

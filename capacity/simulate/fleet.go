@@ -2,7 +2,6 @@ package simulate
 
 import (
 	"math/rand/v2"
-	"slices"
 	"time"
 )
 
@@ -14,9 +13,10 @@ type Fleet struct {
 	Seed            uint64
 }
 
-// Failures are of one kind, at random times and of random members.
+// Failures are of one kind, independent of each other, at random times and of random members.
 type Failures struct {
-	Number int
+	// Mean is how many there are on average in the time.
+	Mean float64
 	// Draw is how long a set acknowledges nothing after its primary failed, and how long a member is away.
 	Draw func(r *rand.Rand) (outage, away time.Duration)
 }
@@ -24,7 +24,7 @@ type Failures struct {
 // FleetOutcome is what happened to a fleet.
 type FleetOutcome struct {
 	Failures int
-	// Outages are the times without acknowledgements, in the order of their ends.
+	// Outages are the times without acknowledgements.
 	Outages []Outage
 	// Down is the sum of these times over the sets, Away that of the times in which a set had a primary but not all of
 	// its members.
@@ -33,15 +33,9 @@ type FleetOutcome struct {
 
 // Outage is a time in which a set acknowledges nothing.
 type Outage struct {
-	Shard     int
-	From, For time.Duration
-	// Up is how long the member that is primary afterwards had been up at the end, and negative if it was never away. It
-	// is 0 for a single server.
-	Up time.Duration
-	// Majority: the set had no majority meanwhile.
+	// For is how long it took, and Majority whether the set had no majority meanwhile.
+	For      time.Duration
 	Majority bool
-	// Open: it had not ended when the simulation stopped.
-	Open bool
 }
 
 type fleet struct {
@@ -53,13 +47,12 @@ type fleet struct {
 }
 
 type set struct {
-	number  int
 	back    []time.Duration // when each member is back; 0: it is not away
-	up      []time.Duration // since when each member is up, negative: since before the begin
 	away    int
 	primary int // -1: none
 	epoch   int // of elections
 	outage  Outage
+	from    time.Duration // of the outage
 	needs   time.Duration // for an election
 	since   time.Duration // when away or primary changed last
 }
@@ -67,15 +60,12 @@ type set struct {
 // Run simulates the time.
 func (f Fleet) Run() FleetOutcome {
 	s := &fleet{Fleet: f, random: rand.New(rand.NewPCG(f.Seed, 27))}
-	for i := range f.Shards {
-		s.sets = append(s.sets, &set{number: i, back: make([]time.Duration, f.Members),
-			up: slices.Repeat([]time.Duration{-1}, f.Members)})
+	for range f.Shards {
+		s.sets = append(s.sets, &set{back: make([]time.Duration, f.Members)})
 	}
 	for _, kind := range f.Failures {
-		for range kind.Number {
-			t, member := s.sets[s.random.IntN(f.Shards)], s.random.IntN(f.Members)
-			at := time.Duration(s.random.Int64N(int64(f.Time)))
-			s.after(at, func() { s.fail(t, member, kind.Draw) })
+		if kind.Mean > 0 {
+			s.arrive(kind)
 		}
 	}
 	s.after(f.Time, func() { s.events = nil })
@@ -83,10 +73,18 @@ func (f Fleet) Run() FleetOutcome {
 	for _, t := range s.sets {
 		s.account(t)
 		if t.primary < 0 {
-			s.close(t, true)
+			s.close(t)
 		}
 	}
 	return s.out
+}
+
+// arrive makes the next failure of a kind.
+func (s *fleet) arrive(kind Failures) {
+	s.after(time.Duration(min(s.random.ExpFloat64()/kind.Mean, 2)*float64(s.Time)), func() {
+		s.fail(s.sets[s.random.IntN(s.Shards)], s.random.IntN(s.Members), kind.Draw)
+		s.arrive(kind)
+	})
 }
 
 // account adds the time since the last change of a set to what the set was in.
@@ -117,7 +115,7 @@ func (s *fleet) fail(t *set, member int, draw func(r *rand.Rand) (outage, away t
 	s.after(max(away, 1), func() { s.comeBack(t, member) })
 	switch {
 	case t.primary == member || t.primary >= 0 && !t.majority():
-		t.primary, t.needs, t.outage = -1, outage, Outage{Shard: t.number, From: s.now}
+		t.primary, t.needs, t.outage, t.from = -1, outage, Outage{}, s.now
 		s.elect(t)
 	case t.primary < 0 && !t.majority():
 		s.elect(t) // the running election ends without one
@@ -140,10 +138,7 @@ func (s *fleet) elect(t *set) {
 		for t.primary = s.random.IntN(len(t.back)); t.back[t.primary] > 0; {
 			t.primary = (t.primary + 1) % len(t.back)
 		}
-		if t.outage.Up = -1; t.up[t.primary] >= 0 {
-			t.outage.Up = s.now - t.up[t.primary]
-		}
-		s.close(t, false)
+		s.close(t)
 	})
 }
 
@@ -153,14 +148,14 @@ func (s *fleet) comeBack(t *set, member int) {
 	}
 	s.account(t)
 	had := t.majority()
-	t.back[member], t.up[member] = 0, s.now
+	t.back[member] = 0
 	t.away--
 	if t.primary < 0 && !had && t.majority() {
 		s.elect(t)
 	}
 }
 
-func (s *fleet) close(t *set, open bool) {
-	t.outage.For, t.outage.Open = s.now-t.outage.From, open
+func (s *fleet) close(t *set) {
+	t.outage.For = s.now - t.from
 	s.out.Outages = append(s.out.Outages, t.outage)
 }

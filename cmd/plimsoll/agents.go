@@ -85,7 +85,6 @@ type agentPlaces struct {
 	open        map[string]fleet.Placer
 }
 
-// find implements [fleet.Placers].
 func (p *agentPlaces) find(place string) (fleet.Placer, error) {
 	if place == "" {
 		return clientPlaces()("")
@@ -270,7 +269,6 @@ type manualPlacer struct {
 	told  sync.Once
 }
 
-// Place implements [fleet.Placer].
 func (p *manualPlacer) Place(ctx context.Context, n int, tell func(string)) ([]fleet.Link, error) {
 	p.told.Do(func() { p.explain(n) })
 	return p.Wait(ctx, n, tell)
@@ -288,5 +286,5 @@ func (p *manualPlacer) explain(n int) {
 	}
 }
 
-// End implements [fleet.Placer]. The agents were started by a person, and end with the coordinator.
+// The agents were started by a person, and end with the coordinator.
 func (p *manualPlacer) End() error { return nil }

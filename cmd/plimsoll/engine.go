@@ -65,7 +65,6 @@ func newEngineListCommand(env *environment) *cobra.Command {
 func listEngines(ctx context.Context, env *environment, home string) error {
 	w := tabwriter.NewWriter(env.stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "engine\tversion\tpath")
-	var outdated error
 	for _, e := range engine.All(home) {
 		inst, err := e.Installed(ctx)
 		switch {
@@ -75,11 +74,7 @@ func listEngines(ctx context.Context, env *environment, home string) error {
 			return err
 		default:
 			fmt.Fprintf(w, "%s\t%s\t%s\n", e.Name(), inst.Version, inst.Path)
-			outdated = errors.Join(outdated, inst.CheckPatroni())
 		}
-	}
-	if outdated != nil {
-		fmt.Fprintln(env.stderr, outdated)
 	}
 	return w.Flush()
 }
@@ -96,8 +91,7 @@ Plimsoll verifies MongoDB's signature of the archive (NAME.tgz.sig), or the chec
 before it unpacks the archive. Without --sha256 it downloads with https only.
 
 documentdb: needs root, debootstrap, a Debian mirror, CA certificates and the Go tool. Missing programs are
-reported before the installation starts. It takes five to ten minutes and 1 GB (2 GiB temporarily). An
-installation without Patroni gets it in a copy, which replaces it when all its programs answer.`,
+reported before the installation starts. It takes five to ten minutes and 1 GB (2 GiB temporarily).`,
 		Example: `  plimsoll engine install mongod
   plimsoll engine install documentdb
   plimsoll engine install mongod --version 7.0

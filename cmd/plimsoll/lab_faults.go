@@ -141,9 +141,8 @@ func (f *failFlags) run(cmd *cobra.Command, env *environment, args []string) err
 func newLabHealCommand(env *environment) *cobra.Command {
 	var all bool
 	cmd := &cobra.Command{
-		Use:     "revert NAME [ID|TARGET]",
-		Aliases: []string{"heal"}, // its former name
-		Short:   "Revert faults: one, those of a target, or all",
+		Use:   "revert NAME [ID|TARGET]",
+		Short: "Revert faults: one, those of a target, or all",
 		Long: `Revert faults: the one with an ID, those of a host, member or disk, or all. The command returns when hosts have
 power and members have joined again. A disk that works again may have old data; then run 'lab repair'.`,
 		Example: `  plimsoll lab revert three 1

@@ -20,7 +20,7 @@ func podLabs(home string, tell func(string)) kubernetes.Labs {
 // podLab is a lab in Kubernetes that a run loads.
 type podLab struct{ *kubernetes.Lab }
 
-// Address implements [run.Lab]. The members are known by their names in the cluster, and this process has ways to them.
+// The members are known by their names in the cluster, and this process has ways to them.
 func (l podLab) Address(ctx context.Context, _ spec.Durability) (run.LabAddress, error) {
 	uri, err := l.URI(ctx)
 	return run.LabAddress{URI: uri}, err

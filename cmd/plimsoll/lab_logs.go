@@ -13,6 +13,7 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/internal/nearest"
 	"github.com/plimsoll-bench/plimsoll/internal/safeopen"
+	"github.com/plimsoll-bench/plimsoll/internal/wait"
 	"github.com/plimsoll-bench/plimsoll/lab"
 	"github.com/plimsoll-bench/plimsoll/lab/topology"
 	"github.com/plimsoll-bench/plimsoll/record"
@@ -117,10 +118,7 @@ func memberLogs(ctx context.Context, env *environment, e lab.Entry, name string,
 		at[p] = end
 	}
 	for follow {
-		select {
-		case <-time.After(followEvery):
-		case <-ctx.Done():
-		}
+		_ = wait.Sleep(ctx, followEvery)
 		if ctx.Err() != nil {
 			return nil
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/plimsoll-bench/plimsoll/drill"
+	"github.com/plimsoll-bench/plimsoll/internal/wait"
 	"github.com/plimsoll-bench/plimsoll/lab"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/spec"
@@ -144,10 +145,7 @@ func waitRemoved(ctx context.Context, home, name string) bool {
 		if _, err := lab.Find(ctx, home, name); errors.Is(err, lab.ErrNoLab) {
 			return true
 		}
-		select {
-		case <-time.After(followEvery):
-		case <-ctx.Done():
-		}
+		_ = wait.Sleep(ctx, followEvery)
 	}
 	return false
 }

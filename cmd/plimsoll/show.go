@@ -71,7 +71,6 @@ func resultOf(dir string, r record.Result) (result any, end error) {
 		}
 		return r, ending(judge.Conclude(r))
 	case *record.Suite:
-		concludeParts(r)
 		s := report.NewSuite(r, suitejudge.PartIn(dir))
 		return s, ending(s.Conclude())
 	case *record.Drill:

@@ -14,7 +14,7 @@ import (
 type sizeFlags struct {
 	need, memory, fsync, probe, price, format string
 	match                                     []string
-	whatIf, simulate                          string
+	whatIf, failures                          string
 	backtest                                  bool
 	nodes, copies                             int
 	cores, batch                              float64
@@ -44,9 +44,9 @@ named nodes, with its interval.
 takes published documents: published:storage-io, published:policy-storage/figure-6. --what-if predicts the
 throughput of a deployment that was not measured, from studies that varied each of its keys.
 
---simulate simulates a deployment with more nodes and with failures, from runs, probes and drills. It first
-simulates the records that do not calibrate it. If it does not reproduce them, it refuses the deployment.
---simulate published:policy-storage simulates the deployment of that document, and shows its stated figures.
+--failures simulates years with failures of a deployment: how long writes fail, and how many operations are
+late. It draws each failure from drills in which a primary failed; two drills of each kind of failure are
+needed. It refuses if the outages of a drill are not like those of the others.
 
 Exit codes: 0 answered, 1 other failure, 2 usage error or unreadable record, 4 need not achievable with the
 measured capacity, 6 no answer: not measured, not predictable, or the records are invalid.`,
@@ -55,11 +55,10 @@ measured capacity, 6 no answer: not measured, not predictable, or the records ar
   plimsoll size hdd-a hdd-b --match ssd-a --match ssd-b --nodes 3
   plimsoll size --backtest my-study published:storage-io
   plimsoll size my-study --what-if 'cores=16,memory=64GiB,disk=nvme'
-  plimsoll size cal-1 cal-64 my-probe my-runs/* my-drills/* --simulate deployment.yaml
-  plimsoll size --simulate published:policy-storage`,
+  plimsoll size my-drills/* --failures 'shards=333,ops=300k,kill=200,power-off=10'`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if f.backtest || f.whatIf != "" || f.simulate != "" {
+			if f.backtest || f.whatIf != "" || f.failures != "" {
 				return f.predict(cmd, env, args)
 			}
 			in, err := f.input(cmd, env, args)
@@ -87,7 +86,7 @@ func (f *sizeFlags) add(cmd *cobra.Command) {
 	flags.StringVar(&f.price, "price", "", "`file` with node types and prices; the answer is the cheapest sufficient type")
 	flags.BoolVar(&f.backtest, "backtest", false, "leave out each level of the studies, predict it from the others, and compare")
 	flags.StringVar(&f.whatIf, "what-if", "", "`deployment` whose throughput is predicted, for example 'cores=16,memory=64GiB,disk=nvme,members=5,w=majority'")
-	flags.StringVar(&f.simulate, "simulate", "", "`file` with the deployment that is simulated from runs, probes and drills, or published:DOCUMENT")
+	flags.StringVar(&f.failures, "failures", "", "`failures` of a year whose cost is simulated from drills, for example 'shards=333,ops=300k,kill=200,power-off=10'")
 	formatFlag(flags, &f.format, "result", "text", "md", "json")
 }
 

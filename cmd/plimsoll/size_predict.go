@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -10,26 +9,24 @@ import (
 	"github.com/plimsoll-bench/plimsoll/capacity/predict"
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
-	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-// predict runs size with --backtest, --what-if or --simulate.
+// predict runs size with --backtest, --what-if or --failures.
 func (f *sizeFlags) predict(cmd *cobra.Command, env *environment, args []string) error {
-	published := strings.HasPrefix(f.simulate, publishedPrefix) // which has its own figures
 	switch {
-	case len(args) == 0 && f.simulate != "" && !published:
-		return usageError("%s --simulate needs records of runs, probes or drills, or a published document", cmd.CommandPath())
-	case len(args) == 0 && f.simulate == "":
+	case len(args) == 0 && f.failures != "":
+		return usageError("%s --failures needs the directories of drills", cmd.CommandPath())
+	case len(args) == 0:
 		return usageError("%s needs the directory of at least one study", cmd.CommandPath())
 	case f.backtest && f.whatIf != "":
 		return usageError("--backtest and --what-if are two questions: remove one of them")
-	case f.simulate != "" && (f.backtest || f.whatIf != ""):
-		return usageError("--simulate is another question than --backtest and --what-if: remove one of them")
+	case f.failures != "" && (f.backtest || f.whatIf != ""):
+		return usageError("--failures is another question than --backtest and --what-if: remove one of them")
 	case f.need != "" || len(f.match) > 0:
-		return usageError("--backtest, --what-if and --simulate do not take --need and --match: remove them")
+		return usageError("--backtest, --what-if and --failures do not take --need and --match: remove them")
 	}
-	if f.simulate != "" {
-		return f.simulateDeployment(env, args)
+	if f.failures != "" {
+		return f.answerFailures(env, args)
 	}
 	if f.whatIf != "" {
 		return f.answerWhatIf(env, args)
@@ -94,47 +91,24 @@ func (f *sizeFlags) answerWhatIf(env *environment, args []string) error {
 	return nil
 }
 
-func (f *sizeFlags) simulateDeployment(env *environment, args []string) error {
-	s, err := f.simulation(env, args)
+func (f *sizeFlags) answerFailures(env *environment, args []string) error {
+	var drills []predict.Drilled
+	for _, dir := range args {
+		d, err := record.OpenDrill(dir)
+		if err != nil {
+			return withExit(exitUsage, fmt.Errorf("--failures: %w", err))
+		}
+		drills = append(drills, predict.Drilled{Dir: dir, Drill: d})
+	}
+	cost, err := predict.Failures(drills, f.failures, tool())
 	if err != nil {
+		return withExit(exitUsage, err)
+	}
+	if err := printResult(env.stdout, cost, f.format); err != nil {
 		return err
 	}
-	if err := printResult(env.stdout, s, f.format); err != nil {
-		return err
-	}
-	if len(s.Refused) > 0 {
+	if cost.Year == nil {
 		return withExit(exitInvalid, errSilent)
 	}
 	return nil
-}
-
-// simulation simulates the deployment of a file from records, or from a published document, which also has one.
-func (f *sizeFlags) simulation(env *environment, args []string) (*record.Simulation, error) {
-	asked := f.simulate
-	if strings.HasPrefix(asked, publishedPrefix) {
-		args, asked = append(args, asked), ""
-	}
-	var d *spec.Deployment
-	if asked != "" {
-		read, err := readSpec(env, asked, "deployment", "", spec.ReadDeployment)
-		if err != nil {
-			return nil, err
-		}
-		d = &read
-	}
-	if slices.ContainsFunc(args, func(arg string) bool { return strings.HasPrefix(arg, publishedPrefix) }) {
-		if len(args) > 1 {
-			return nil, usageError("--simulate takes one published document, or records: the figures of a document calibrate no records")
-		}
-		s, err := predict.SimulatePublished(strings.TrimPrefix(args[0], publishedPrefix), d, tool())
-		if err != nil {
-			return nil, withExit(exitUsage, fmt.Errorf("--simulate: %w", err))
-		}
-		return s, nil
-	}
-	evidence, err := predict.OpenEvidence(args)
-	if err != nil {
-		return nil, withExit(exitUsage, fmt.Errorf("--simulate: %w", err))
-	}
-	return predict.Simulate(*d, evidence, tool()), nil
 }

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"testing"
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -50,4 +51,35 @@ func setMade(r *sizetest.Run, key, value string) (err error) {
 		err = &os.PathError{Op: "made", Path: key, Err: os.ErrInvalid}
 	}
 	return err
+}
+
+// What a year of failures costs is the first line, how sure that is the next, and the next command the last.
+func TestFailuresInAYear(t *testing.T) {
+	t.Parallel()
+	drills := func(name string) (dirs []string) {
+		for _, n := range []string{"-1", "-2", "-3"} {
+			dir, err := filepath.Abs("../../capacity/predict/testdata/drills/" + name + n)
+			if err != nil {
+				t.Fatal(err)
+			}
+			dirs = append(dirs, dir)
+		}
+		return dirs
+	}
+	const next = "plimsoll drill lab:NAME --fault kill:primary --repeat 5 --w majority"
+	code, text := plimsoll(t, append([]string{"size", "--failures", "shards=333,ops=300k,kill=200"}, drills("mongod-kill")...)...)
+	begin, rest, ok := strings.Cut(text, " verdict ")
+	if code != 0 || !ok || !strings.HasPrefix(begin, "333 shards of 3 members, a year with 200 failures: no writes for ") ||
+		!strings.Contains(rest, " of outages in the middle 90 of 100 simulated years; ") || !strings.HasSuffix(rest, next) {
+		t.Errorf("exit code %d: %s", code, text)
+	}
+	code, text = plimsoll(t, append([]string{"size", "--failures", "shards=333,kill=200"}, drills("patroni-power-off")...)...)
+	if code != exitInvalid || !strings.HasPrefix(text, "shards=333,kill=200: these records do not show it verdict refused") ||
+		!strings.HasSuffix(text, next) {
+		t.Errorf("exit code %d: %s", code, text)
+	}
+	code, text = plimsoll(t, append([]string{"size", "--failures", "shards=333,kil=200"}, drills("mongod-kill")...)...)
+	if code != exitUsage || !strings.Contains(text, "did you mean kill?") {
+		t.Errorf("exit code %d: %s", code, text)
+	}
 }

@@ -53,17 +53,7 @@ func writeNew(env *environment, name string, content []byte, next string) error 
 }
 
 func newStudySchemaCommand(env *environment) *cobra.Command {
-	cmd := newSchemaCommand(env, "of a study file", schema.StudySpec)
-	ofSuite := cmd.Flags().Bool("suite", false, "print the schema of suite.yaml, as 'plimsoll suite schema'")
-	_ = cmd.Flags().MarkHidden("suite") // an alias
-	ofStudy := cmd.RunE
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if *ofSuite {
-			return newSchemaCommand(env, "of suite.yaml", schema.SuiteSpec).RunE(cmd, args)
-		}
-		return ofStudy(cmd, args)
-	}
-	return cmd
+	return newSchemaCommand(env, "of a study file", schema.StudySpec)
 }
 
 func newSchemaCommand(env *environment, of string, text []byte) *cobra.Command {

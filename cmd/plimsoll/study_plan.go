@@ -94,7 +94,6 @@ func planOptions(ctx context.Context, env *environment) study.PlanOptions {
 
 func newStudyPlanCommand(env *environment) *cobra.Command {
 	var flags studyFlags
-	var alias suiteAlias
 	var format string
 	cmd := &cobra.Command{
 		Use:   "plan FILE",
@@ -109,18 +108,7 @@ Exit codes: 0 valid plan, 2 error in the file, level that the target does not su
 		Args: exactlyOne("study file"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if isSuite(args[0]) {
-				ofSuite, err := alias.flags(&flags)
-				if err != nil {
-					return err
-				}
-				p, err := ofSuite.plan(cmd.Context(), env, args[0], newDir("suites", "suite", env.now()))
-				if err != nil {
-					return err
-				}
-				return planSuite(env, p, format)
-			}
-			if err := alias.refused(args[0]); err != nil {
-				return err
+				return ofSuite("plan", args[0])
 			}
 			spec, _, err := flags.readStudy(cmd.Context(), env, args[0])
 			if err != nil {
@@ -130,7 +118,6 @@ Exit codes: 0 valid plan, 2 error in the file, level that the target does not su
 		},
 	}
 	flags.add(cmd)
-	alias.add(cmd)
 	formatFlag(cmd.Flags(), &format, "plan", "text", "json")
 	return cmd
 }

@@ -25,7 +25,6 @@ import (
 
 type studyRunOptions struct {
 	flags studyFlags
-	alias suiteAlias
 	conductFlags
 	file        string // of resume
 	out         string // of run
@@ -60,7 +59,6 @@ study. 'plimsoll study resume DIR' continues a study that ended early, without r
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), env, args[0]) },
 	}
 	o.flags.add(cmd)
-	o.alias.add(cmd)
 	o.conductFlags.add(cmd)
 	cmd.Flags().StringVar(&o.out, "out", "", "`directory` of the study (default plimsoll-data/studies/TIME-NAME)")
 	return cmd
@@ -92,8 +90,6 @@ started: it is used only if this user wrote it (with this PLIMSOLL_HOME); otherw
 	o.conductFlags.add(cmd)
 	cmd.Flags().StringVarP(&o.file, "file", "f", "", "`file` of the study, for its credentials or a record of another user (- for standard input); all other keys must be unchanged")
 	cmd.Flags().BoolVar(&o.retryFailed, "retry-failed", false, "also repeat trials that failed or timed out")
-	cmd.Flags().StringVar(&o.alias.target, "target", "", "target of a suite")
-	_ = cmd.Flags().MarkHidden("target") // an alias
 	return cmd
 }
 
@@ -139,14 +135,7 @@ func recordKey(home string) *mac.Key {
 
 func (o *studyRunOptions) run(ctx context.Context, env *environment, file string) error {
 	if isSuite(file) {
-		flags, err := o.alias.flags(&o.flags)
-		if err != nil {
-			return err
-		}
-		return (&suiteRunOptions{flags: flags, conductFlags: o.conductFlags, out: o.out}).run(ctx, env, file)
-	}
-	if err := o.alias.refused(file); err != nil {
-		return err
+		return ofSuite("run", file)
 	}
 	spec, asked, err := o.flags.readStudy(ctx, env, file)
 	if err != nil {
@@ -192,18 +181,7 @@ func checkLabTarget(ctx context.Context, env *environment, target string) error 
 
 func (o *studyRunOptions) resume(ctx context.Context, env *environment, dir string) error {
 	if holds(dir, record.SuiteFile) {
-		if o.file != "" || o.flags.trials != "" || o.flags.seed != 0 {
-			return usageError("%s is a suite, which keeps its plan: --file, --trials and --seed are for studies. Give credentials of the target with --target", dir)
-		}
-		flags, err := o.alias.flags(&o.flags)
-		if err != nil {
-			return err
-		}
-		return (&suiteRunOptions{flags: flags, conductFlags: o.conductFlags, retryFailed: o.retryFailed}).resume(ctx, env,
-			dir)
-	}
-	if o.alias.target != "" {
-		return usageError("--target is for suites, and %s is a study: give its file again (--file FILE)", dir)
+		return ofSuite("resume", dir)
 	}
 	var given *spec.Study
 	if o.file != "" {

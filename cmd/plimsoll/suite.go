@@ -46,18 +46,14 @@ type suiteFlags struct {
 }
 
 func (f *suiteFlags) add(cmd *cobra.Command) {
-	f.addFitting(cmd)
-	cmd.Flags().StringVar(&f.budget, "budget", "", "scale the suite to this `time`, for example 30m; the result lists what was left out")
-	f.engine.add(cmd.Flags())
-	f.agentShare.add(cmd.Flags())
-}
-
-func (f *suiteFlags) addFitting(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&f.quick, "quick", false, "scale the suite to ten minutes; the result lists what was left out")
 	cmd.Flags().BoolVar(&f.smoke, "smoke", false, "scale the suite to one minute, to test that it runs; the results prove nothing")
 	cmd.Flags().StringVar(&f.scale, "scale", "", "`size` relative to the document's hardware, for example data=1/64,workers=1/4,cores=1/8,rates=1/10")
 	cmd.Flags().StringVar(&f.target, "target", "", "load this `target` instead of labs: mongodb://HOST, env:NAME, @FILE or @- (which hide the address), "+
 		"or embedded: for an embedded database")
+	cmd.Flags().StringVar(&f.budget, "budget", "", "scale the suite to this `time`, for example 30m; the result lists what was left out")
+	f.engine.add(cmd.Flags())
+	f.agentShare.add(cmd.Flags())
 }
 
 // isSuite separates folders from files; the error about a folder without suite.yaml comes later.
@@ -129,34 +125,9 @@ func planFolder(dir string, o suite.PlanOptions) (*suite.Plan, error) {
 	return p, withExit(exitUsage, err)
 }
 
-// suiteAlias are hidden flags of suites on commands of studies: 'plimsoll study run FOLDER' is an older form of
-// 'plimsoll suite run FOLDER'.
-type suiteAlias struct{ suiteFlags }
-
-func (f *suiteAlias) add(cmd *cobra.Command) {
-	f.addFitting(cmd)
-	for _, name := range []string{"quick", "smoke", "scale", "target"} {
-		_ = cmd.Flags().MarkHidden(name) // an alias
-	}
-}
-
-// refused returns an error if a flag of suites was given with a study.
-func (f *suiteAlias) refused(file string) error {
-	if f.suiteFlags == (suiteFlags{}) {
-		return nil
-	}
-	return usageError("--quick, --smoke, --scale and --target are for a suite, a folder with a %s, and %s is a file: "+
-		"change its keys instead (trials, scale, run.target)", suite.File, file)
-}
-
-// flags returns the flags of the suite, some of which it shares with studies.
-func (f *suiteAlias) flags(study *studyFlags) (suiteFlags, error) {
-	if study.trials != "" || study.seed != 0 {
-		return suiteFlags{}, usageError("--trials and --seed are for a single study: scale a suite with --quick, --smoke or --budget")
-	}
-	all := f.suiteFlags
-	all.budget, all.engine, all.agentShare = study.budget, study.engine, study.agentShare
-	return all, nil
+// ofSuite refuses a suite where a command takes a study.
+func ofSuite(command, of string) error {
+	return usageError("%s is not a study. For a suite, use: plimsoll suite %s %s", of, command, of)
 }
 
 // budgetOf parses the time of a suite; "" means no limit.

@@ -218,21 +218,6 @@ func (o *suiteRunOptions) conduct(ctx context.Context, env *environment, dir str
 	return verdict
 }
 
-// concludeParts derives the conclusions of parts in older records from their exit codes.
-func concludeParts(s *record.Suite) {
-	for i := range s.Parts {
-		p := &s.Parts[i]
-		if p.Conclusion != "" || p.Status != record.PartDone && p.Status != record.PartFailed {
-			continue
-		}
-		for c, code := range exitOf {
-			if code == p.Exit {
-				p.Conclusion = c
-			}
-		}
-	}
-}
-
 // parts runs parts like their own commands. progress is nil with --quiet.
 func (o *suiteRunOptions) parts(ctx context.Context, env *environment, places *agentPlaces) (
 	*suite.Parts, *suiteProgress, error,

@@ -20,6 +20,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/internal/safeopen"
 	"github.com/plimsoll-bench/plimsoll/internal/scratch"
 	"github.com/plimsoll-bench/plimsoll/internal/visible"
+	"github.com/plimsoll-bench/plimsoll/internal/wait"
 	"github.com/plimsoll-bench/plimsoll/store"
 	"github.com/plimsoll-bench/plimsoll/workload/capture"
 	"github.com/plimsoll-bench/plimsoll/workload/own"
@@ -297,12 +298,10 @@ func (r *recording) readQueryStats(ctx context.Context) error {
 // wait waits for the time of the recording.
 func (r *recording) wait(ctx context.Context) error {
 	fmt.Fprintf(r.env.stderr, "recording for %v\n", r.length)
-	select {
-	case <-time.After(r.length):
-		return nil
-	case <-ctx.Done():
+	if wait.Sleep(ctx, r.length) != nil {
 		return ctx.Err()
 	}
+	return nil
 }
 
 // openRecording makes the file that keeps the operations until the header of the recording is known.

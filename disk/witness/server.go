@@ -12,6 +12,8 @@ import (
 	"os"
 	"sync"
 	"time"
+
+	"github.com/plimsoll-bench/plimsoll/internal/wait"
 )
 
 // maxSessions limits the memory of a witness.
@@ -104,10 +106,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 				s.say(fmt.Sprintf("the witness cannot accept another connection: %v. Close some, or start the witness with a higher ulimit -n", err))
 			}
 			full = true
-			select {
-			case <-ctx.Done():
-			case <-time.After(acceptAgain):
-			}
+			_ = wait.Sleep(ctx, acceptAgain)
 			continue
 		}
 		full = false

@@ -110,7 +110,6 @@ func (w *ownWorkload) Collections() []string     { return []string{w.p.Collectio
 func (w *ownWorkload) Indexes() []workload.Index { return nil }
 func (w *ownWorkload) Records() int64            { return w.p.Records }
 
-// Loader implements [workload.Workload].
 func (w *ownWorkload) Loader() workload.Loader {
 	l := &ownLoader{w: w}
 	l.insert[0] = workload.Request{Verb: workload.Insert, Class: workload.NoClass, Collection: w.p.Collection}
@@ -133,7 +132,6 @@ func recordID(dst []byte, seq int64) []byte {
 	return bsoncore.AppendStringElement(dst, "_id", fmt.Sprintf("record-%012d", seq))
 }
 
-// Load implements [workload.Loader].
 func (l *ownLoader) Load(seq int64, n int, op *workload.Op) {
 	l.buf, l.ends, l.docs = l.buf[:0], l.ends[:0], l.docs[:0]
 	for i := range int64(n) {
@@ -152,14 +150,12 @@ func (l *ownLoader) Load(seq int64, n int, op *workload.Op) {
 	op.Class, op.Seq, op.Requests = ownInsert, seq, l.insert[:]
 }
 
-// Probe implements [workload.Loader].
 func (l *ownLoader) Probe(seq int64, op *workload.Op) {
 	l.buf = rawbson.Close(recordID(append(l.buf[:0], 0, 0, 0, 0), seq), 0)
 	l.find[0].Filter = l.buf
 	op.Class, op.Seq, op.Requests = ownRead, -1, l.find[:]
 }
 
-// Stream implements [workload.Workload].
 func (w *ownWorkload) Stream(worker, _ int) workload.Stream {
 	n := w.l.opts.First + worker
 	s := &ownStream{w: w, run: w.l.opts.Run, writer: w.l.writer(n), rand: mix(w.l.opts.Seed ^ mix(uint64(n)))}

@@ -46,7 +46,6 @@ func (s *ownStream) random() uint64 {
 	return mix(s.rand)
 }
 
-// Next implements [workload.Stream].
 func (s *ownStream) Next(op *workload.Op) {
 	op.Seq, s.under = -1, true
 	r := s.random() >> 32
@@ -128,7 +127,6 @@ func appendFilter(dst []byte, id [12]byte) []byte {
 	return rawbson.Close(bsoncore.AppendObjectIDElement(dst, "_id", id), start)
 }
 
-// Settle implements [load.Settler].
 func (s *ownStream) Settle(op *workload.Op, st *load.Settlement) {
 	if !s.under {
 		return
@@ -160,7 +158,7 @@ func (s *ownStream) Settle(op *workload.Op, st *load.Settlement) {
 // Confirmed reports whether the last operation was a write that was acknowledged, or asked for no acknowledgement.
 func (s *ownStream) Confirmed() bool { return s.confirmed }
 
-// Verify implements [workload.Verifier]: the document must be the requested insert, undamaged.
+// The document must be the requested insert, undamaged.
 func (s *ownStream) Verify(op *workload.Op, _ int, doc []byte) (ok, checked bool) {
 	if op.Class != ownRead {
 		return true, false
@@ -176,8 +174,6 @@ func (s *ownStream) Verify(op *workload.Op, _ int, doc []byte) (ok, checked bool
 		r.tag.sequence == s.sequence && r.body == r.tag.body && r.tag.id == bound(r.tag.self, r.id), true
 }
 
-// Done implements [workload.Stream].
 func (s *ownStream) Done(*workload.Op, bool) {}
 
-// Flush implements [workload.Stream].
 func (s *ownStream) Flush(*workload.Op) bool { return false }

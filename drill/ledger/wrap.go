@@ -29,7 +29,6 @@ type wrapped struct {
 // Unwrap returns the workload without its ledger.
 func (w *wrapped) Unwrap() workload.Workload { return w.Workload }
 
-// Stream implements [workload.Workload].
 func (w *wrapped) Stream(worker, workers int) workload.Stream {
 	inner := w.Workload.Stream(worker, workers)
 	s := &tagger{
@@ -92,13 +91,11 @@ type tagger struct {
 	statements []workload.Statement
 }
 
-// Next implements [workload.Stream].
 func (s *tagger) Next(op *workload.Op) {
 	s.inner.Next(op)
 	s.tag(op)
 }
 
-// Flush implements [workload.Stream].
 func (s *tagger) Flush(op *workload.Op) bool {
 	if !s.inner.Flush(op) {
 		return false
@@ -107,11 +104,10 @@ func (s *tagger) Flush(op *workload.Op) bool {
 	return true
 }
 
-// Done implements [workload.Stream].
 func (s *tagger) Done(op *workload.Op, applied bool) { s.inner.Done(op, applied) }
 
-// Answer implements [workload.Listener]. The requests after request i depend on the answer. In a transaction that is
-// repeated they were there before, and were not applied.
+// The requests after request i depend on the answer. In a transaction that is repeated they were there before, and were
+// not applied.
 func (s *tagger) Answer(op *workload.Op, i int, doc []byte) {
 	s.Passing.Answer(&s.bare, i, doc)
 	s.writer.mu.Lock()
@@ -278,7 +274,6 @@ func (s *tagger) cut(requests []workload.Request) {
 	}
 }
 
-// Settle implements [load.Settler].
 func (s *tagger) Settle(_ *workload.Op, st *load.Settlement) {
 	s.writer.mu.Lock()
 	defer s.writer.mu.Unlock()
@@ -312,7 +307,7 @@ func (s *tagger) resolve(p *piece, is state, sent, ended int64) {
 	s.writer.inserts.resolve(p.sequence, is, sent, ended)
 }
 
-// SettlesApart implements [load.Apart]. The inner stream, which verifies, does not use the ledger.
+// The inner stream, which verifies, does not use the ledger.
 func (s *tagger) SettlesApart() {}
 
 // stateOf returns what the client knows about a write of one request. of is the number of writes of the operation: an

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/plimsoll-bench/plimsoll/internal/wait"
 	"github.com/plimsoll-bench/plimsoll/load"
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
@@ -119,9 +120,7 @@ func (s Streams) Player() (func(context.Context, spec.Run, run.Options) (*record
 		}
 		began, sum := time.Now(), measure.Tally{}
 		for i, iv := range streams[o.Client%different] {
-			select {
-			case <-time.After(time.Until(began.Add(time.Duration(i+1) * time.Second))):
-			case <-ctx.Done():
+			if wait.Sleep(ctx, time.Until(began.Add(time.Duration(i+1)*time.Second))) != nil {
 				return nil, ctx.Err()
 			}
 			sum = sum.Add(iv.Tally(dims()))

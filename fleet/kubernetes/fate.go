@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"sync"
-	"time"
 
 	core "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/internal/kube"
 	"github.com/plimsoll-bench/plimsoll/internal/podstate"
+	"github.com/plimsoll-bench/plimsoll/internal/wait"
 )
 
 // fates are what became of the pods of agents. They are noted when they change, because the cluster soon removes a pod
@@ -47,10 +47,7 @@ func (f *fates) follow(c *Cluster, job string) {
 					f.note(e.Object)
 				}
 			}
-			select {
-			case <-time.After(followEvery):
-			case <-ctx.Done():
-			}
+			_ = wait.Sleep(ctx, followEvery)
 		}
 	}()
 }
@@ -89,7 +86,7 @@ func (f *fates) note(o runtime.Object) {
 	f.of[p.Name] = is
 }
 
-// Explain implements [fleet.Explainer]: the pod was evicted, its container was killed, or its node is lost.
+// The pod was evicted, its container was killed, or its node is lost.
 func (f *fates) Explain(ctx context.Context, agent string) string {
 	f.mu.Lock()
 	is := f.of[agent]

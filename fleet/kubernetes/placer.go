@@ -87,7 +87,7 @@ func New(c *Cluster, s Settings, to Coordinator) *Placer {
 	return &Placer{cluster: c, settings: s, coordinator: to}
 }
 
-// Place implements [fleet.Placer]. It starts the agents that are missing, in a Job of their own.
+// Place starts the agents that are missing, in a Job of their own.
 func (p *Placer) Place(ctx context.Context, n int, tell func(string)) ([]fleet.Link, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -119,7 +119,12 @@ func (p *Placer) Place(ctx context.Context, n int, tell func(string)) ([]fleet.L
 // podName is the name of an agent, which is that of its pod. The first part is its Job.
 var podName = regexp.MustCompile(`^(` + jobPrefix + `[a-z2-7]{8})-\d+-[a-z0-9]+$`)
 
-// Resume implements [fleet.Resumer]. End removes the Jobs of the agents.
+var (
+	_ fleet.Resumer   = (*Placer)(nil)
+	_ fleet.Explainer = (*Placer)(nil)
+)
+
+// End removes the Jobs of the agents.
 func (p *Placer) Resume(ctx context.Context) ([]fleet.Link, error) {
 	links, err := p.coordinator.Resume(ctx)
 	p.mu.Lock()
@@ -201,7 +206,6 @@ func parse(s Settings) ([]*unstructured.Unstructured, error) {
 	}
 }
 
-// End implements [fleet.Placer].
 func (p *Placer) End() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -25,6 +25,7 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/internal/kube"
 	"github.com/plimsoll-bench/plimsoll/internal/podstate"
+	"github.com/plimsoll-bench/plimsoll/internal/wait"
 )
 
 const (
@@ -76,10 +77,8 @@ func (c *Cluster) Perform(ctx context.Context, s Settings, t Task, tell func(str
 	}
 	shown := podstate.Teller{Tell: tell}
 	for begun := time.Now(); ; {
-		select {
-		case <-ctx.Done():
+		if wait.Sleep(ctx, followEvery) != nil {
 			return out, context.Cause(ctx)
-		case <-time.After(followEvery):
 		}
 		p, reasons, err := c.look(ctx, job.Name)
 		if err != nil {
@@ -226,11 +225,9 @@ func (c *Cluster) removeTask(job string) error {
 			if apierrors.IsForbidden(err) || err == nil && len(list.Items) == 0 {
 				break
 			}
-			select {
-			case <-ctx.Done():
+			if wait.Sleep(ctx, followEvery/4) != nil {
 				return fmt.Errorf("the cluster has not removed the %s of the Job %s after %v. See: kubectl get pods,pvc -n %s -l "+
 					"app.kubernetes.io/instance=%[2]s", r.Resource, job, removeWithin, c.Namespace)
-			case <-time.After(followEvery / 4):
 			}
 		}
 	}

@@ -41,16 +41,16 @@ type link struct {
 	expel func(why string)
 }
 
-// Expel implements [fleet.Expeller].
+var _ fleet.Expeller = (*link)(nil)
+
 func (l *link) Expel(why string) {
 	l.fail(errors.New(why))
 	l.expel(why)
 }
 
-// Facts implements [fleet.Link].
 func (l *link) Facts() fleet.Facts { return l.agent.Facts }
 
-// Break implements [fleet.Link]. The agent ends its part when it sends a beat.
+// The agent ends its part when it sends a beat.
 func (l *link) Break() { l.fail(fmt.Errorf("the link to the agent %s was ended", l.agent.Name)) }
 
 // used reports whether an end of the link is still open.

@@ -40,7 +40,7 @@ type embedded struct {
 // coordinatorUser is the name of the coordinator at its server. No agent has it.
 const coordinatorUser = "coordinator"
 
-// Check implements [server.Authentication]. An agent may only use its own subjects.
+// An agent may only use its own subjects.
 func (e *embedded) Check(c server.ClientAuthentication) bool {
 	o := c.GetOpts()
 	same := func(password string) bool {

@@ -107,13 +107,10 @@ func newWire(nc *client.Conn, js jetstream.JetStream, subject string, out, in se
 	return w
 }
 
-// Send implements [fleet.Wire].
 func (w *wire) Send(frame []byte) { w.enqueue(ordinary, frame) }
 
-// Close implements [fleet.Wire].
 func (w *wire) Close() { w.enqueue(last, nil) }
 
-// Closed implements [fleet.Wire].
 func (w *wire) Closed() <-chan struct{} { return w.done }
 
 func (w *wire) enqueue(k kind, frame []byte) {
@@ -143,7 +140,6 @@ func (w *wire) continueAfter(sealed []byte) error {
 	return err
 }
 
-// Receive implements [fleet.Wire].
 func (w *wire) Receive() ([]byte, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

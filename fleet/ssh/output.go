@@ -6,7 +6,6 @@ const mostOutput = 16 << 10 // bytes
 // output keeps the end of what a program writes.
 type output struct{ text []byte }
 
-// Write implements [io.Writer].
 func (o *output) Write(p []byte) (int, error) {
 	o.text = append(o.text, p[max(0, len(p)-mostOutput):]...)
 	if n := len(o.text) - mostOutput; n > 0 {

@@ -72,7 +72,7 @@ func New(hosts []string, c Coordinator, dir string) *Placer {
 	return &Placer{hosts: slices.Clone(hosts), coordinator: c, dir: dir, program: "ssh"}
 }
 
-// Place implements [fleet.Placer]. It starts the agents that are missing.
+// Place starts the agents that are missing.
 func (p *Placer) Place(ctx context.Context, n int, tell func(string)) ([]fleet.Link, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -90,7 +90,9 @@ func (p *Placer) Place(ctx context.Context, n int, tell func(string)) ([]fleet.L
 	return p.wait(ctx, func(ctx context.Context) ([]fleet.Link, error) { return p.coordinator.Wait(ctx, n, tell) })
 }
 
-// Resume implements [fleet.Resumer]. It opens the tunnels of the agents again.
+var _ fleet.Resumer = (*Placer)(nil)
+
+// Resume opens the tunnels of the agents again.
 func (p *Placer) Resume(ctx context.Context) ([]fleet.Link, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -202,7 +204,6 @@ func last(text string) string {
 	return strings.TrimSpace(lines[len(lines)-1])
 }
 
-// End implements [fleet.Placer].
 func (p *Placer) End() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()

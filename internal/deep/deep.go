@@ -1,4 +1,5 @@
-// Package deep copies values.
+// Package deep copies values with all that they refer to: maps, slices and pointers. It uses reflection, so it is for
+// specifications and records and not for operations.
 package deep
 
 import "reflect"

@@ -63,6 +63,9 @@ func Percent(share float64) string {
 	return Significant(share*100) + " %"
 }
 
+// Limit formats a share of one that a person chose, such as a margin: "5 %" and not "5.00 %".
+func Limit(share float64) string { return strconv.FormatFloat(share*100, 'g', 3, 64) + " %" }
+
 // Bytes formats a size in binary units.
 func Bytes(n int64) string {
 	units := []string{"B", "KiB", "MiB", "GiB", "TiB", "PiB"}

@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/plimsoll-bench/plimsoll/internal/mountinfo"
+	"github.com/plimsoll-bench/plimsoll/internal/wait"
 )
 
 // The StorageClasses of a cluster. Their volumes must be attached to the node of a pod. A volume of Disk is one image
@@ -75,10 +76,7 @@ func (c *Cluster) Storage(t testing.TB) {
 			if c.storage.set(err); err != nil {
 				ctl.log(err)
 			}
-			select {
-			case <-ctx.Done():
-			case <-time.After(100 * time.Millisecond):
-			}
+			_ = wait.Sleep(ctx, 100*time.Millisecond)
 		}
 	})
 }

@@ -94,7 +94,6 @@ func linked(path string) bool {
 	return err == nil && info.Mode()&fs.ModeSymlink != 0
 }
 
-// Write implements [io.Writer].
 func (o *Output) Write(b []byte) (int, error) { return o.file.Write(b) }
 
 // beside makes the file that replaces the old one. Where that is not possible, because the directory cannot be written

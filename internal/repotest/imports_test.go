@@ -20,7 +20,7 @@ var rooms = map[string]rule{
 	"workload/own":                 {[]string{"workload", "spec"}, "a workload file is read like a specification and compiled to a workload"},
 	"measure":                      {[]string{"measure/stats"}, "measurement must not depend on the measured target"},
 	"server":                       {nil, "the properties of a server do not depend on the package that queries them"},
-	"workload/recorded":            {[]string{"workload", "workload/own", "spec"}, "a recording is made of what others read, and becomes a workload file; connections are in run/capture"},
+	"workload/recorded":            {[]string{"workload", "workload/own", "spec"}, "a recording is made of what others read, and becomes a workload file; connections are in workload/capture"},
 	"workload/capture":             {[]string{"workload/recorded", "server"}, "a capture asks a deployment; what is made of the answers is in workload/recorded"},
 	"store":                        {[]string{"workload", "server"}, "a store sends requests; schedules, clocks and counters are in load and measure"},
 	"store/...":                    {[]string{"store", "workload", "server"}, "an implementation of store.Session depends on the interface and the requests, not on other implementations"},

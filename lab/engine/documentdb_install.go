@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/plimsoll-bench/plimsoll/internal/wait"
 	"github.com/plimsoll-bench/plimsoll/lab/process"
 )
 
@@ -50,37 +51,25 @@ var errNotInstallable = errors.New("cannot install")
 // documentDBInstall is one installation in progress.
 type documentDBInstall struct {
 	opts   InstallOptions
-	old    string // directory of an installation to upgrade; "": none
 	dir    string // takes the place of the engine's directory at the end
 	log    io.Writer
 	report func(format string, a ...any)
 }
 
 // Install makes a Debian root directory with PostgreSQL, the extension, Patroni and etcd, and builds the gateway. It
-// renames the directory at the end, so an installation is complete or absent. An installation without Patroni is
-// upgraded in a copy, which then takes its place.
+// renames the directory at the end, so an installation is complete or absent.
 func (e *documentDB) Install(ctx context.Context, opts InstallOptions, progress func(string)) error {
 	return install(ctx, e.home, DocumentDB, progress, func(dir string, log *process.LockedWriter) (string, error) {
-		final := e.home.engine(DocumentDB)
 		in := &documentDBInstall{opts: opts, dir: dir, log: log,
 			report: func(format string, a ...any) { report(progress, format, a...) }}
-		if _, err := readInstallation(final); err == nil {
-			in.old = final
-			return final, in.upgrade(ctx)
-		}
 		in.report("this takes five to ten minutes on most machines; the output of the tools is in %s", e.home.log(DocumentDB))
-		return final, in.run(ctx)
+		return e.home.engine(DocumentDB), in.run(ctx)
 	}, func() (string, error) {
 		inst, err := e.Installed(ctx)
-		switch {
-		case errors.Is(err, ErrNotInstalled):
+		if errors.Is(err, ErrNotInstalled) {
 			return "", e.checkInstall(ctx, opts)
-		case err != nil:
-			return "", err
-		case inst.CheckPatroni() == nil:
-			return inst.Path, nil
 		}
-		return "", e.checkUpgrade(opts, inst)
+		return inst.Path, err
 	})
 }
 
@@ -94,29 +83,6 @@ func (in *documentDBInstall) run(ctx context.Context) error {
 		return err
 	}
 	return in.finish(ctx)
-}
-
-// upgrade copies the root directory of the old installation, and installs the missing packages in the copy.
-func (in *documentDBInstall) upgrade(ctx context.Context) error {
-	in.report("the installed engine has no Patroni: adding it and etcd in a copy, which takes about a minute")
-	root := filepath.Join(in.dir, "root")
-	err := in.command(ctx, nil, "cp", "-a", "--reflink=auto", filepath.Join(in.old, "root"), root)
-	if err == nil {
-		err = in.tries(ctx, "adding Patroni and etcd", func() error {
-			if err := in.apt(ctx, root, "-o", minValidTime, "-o", "Acquire::Languages=none", "update"); err != nil {
-				return err
-			}
-			return in.packages(ctx, root)
-		})
-	}
-	if err == nil {
-		err = in.finish(ctx)
-	}
-	if err != nil {
-		return fmt.Errorf("from Debian %s: %w\nThe installed engine was not changed. To make a new one instead, remove %s "+
-			"and run the same command", suiteOf(root), err, in.old)
-	}
-	return nil
 }
 
 // bothOrNeither calls two functions concurrently. If one fails, it cancels the other and returns the error of the
@@ -167,10 +133,8 @@ func (in *documentDBInstall) tries(ctx context.Context, what string, step func()
 		}
 		fmt.Fprintf(in.log, "\n%v\n", err)
 		in.report("%s failed and is tried again (%d of %d): %s", what, try+1, installTries, lastLine(err))
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-time.After(time.Duration(try) * 5 * time.Second):
+		if err := wait.Sleep(ctx, time.Duration(try)*5*time.Second); err != nil {
+			return err
 		}
 	}
 }
@@ -226,10 +190,6 @@ func (in *documentDBInstall) packages(ctx context.Context, root string) error {
 	}
 	return in.apt(ctx, root, "clean")
 }
-
-// minValidTime is how long lists of packages are valid at least from their date on, 30 days. Debian's are valid for a
-// week, which is too short for a mirror that is copied once a week. Older lists may hide repaired packages.
-const minValidTime = "Acquire::Min-ValidTime=2592000" // seconds
 
 // apt runs apt-get in the root directory. dpkg flushes no file: finish flushes all of them.
 func (in *documentDBInstall) apt(ctx context.Context, root string, args ...string) error {

@@ -51,18 +51,6 @@ func (e *documentDB) checkInstall(ctx context.Context, opts InstallOptions) erro
 	return errors.Join(errs...)
 }
 
-// checkUpgrade returns an error if an installation without Patroni cannot be upgraded now.
-func (e *documentDB) checkUpgrade(opts InstallOptions, inst Installation) error {
-	if opts != (InstallOptions{}) {
-		return fmt.Errorf("an upgrade of the installed engine takes no options: omit them, or remove %s for a new installation",
-			inst.Path)
-	}
-	if err := needRoot("installing the engine documentdb"); err != nil {
-		return err
-	}
-	return errors.Join(checkRoom(e.home.dir, installRoom), checkUnused(inst.Path))
-}
-
 // checkUnused returns an error if a program of an installation runs.
 func checkUnused(dir string) error {
 	root, err := os.Stat(filepath.Join(dir, "root"))

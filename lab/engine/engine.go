@@ -80,15 +80,6 @@ type Installation struct {
 	Installed time.Time         `json:"installed,omitzero"` // zero if Plimsoll did not install it
 }
 
-// CheckPatroni returns an error for an installation of documentdb from before Patroni and etcd were part of it.
-func (i Installation) CheckPatroni() error {
-	if i.Engine != DocumentDB || i.Versions["patroni"] != "" && i.Versions["etcd"] != "" {
-		return nil
-	}
-	return fmt.Errorf("the engine documentdb in %s was installed before Patroni came: run 'plimsoll engine install documentdb' "+
-		"(as root), which adds it", i.Path)
-}
-
 // InstallOptions are the options of an installation. The zero value is right for most machines.
 type InstallOptions struct {
 	// Mirror is the source of packages or archives. documentdb: the URL of a Debian mirror; default: the mirror of this

@@ -47,7 +47,7 @@ func install(ctx context.Context, home layout, name string, progress func(string
 	}
 	final, err := do(dir, &process.LockedWriter{W: log})
 	// The release of an archive is known only now.
-	if inst, there := readInstallation(final); err == nil && there == nil && inst.CheckPatroni() == nil {
+	if _, there := readInstallation(final); err == nil && there == nil {
 		reportDone(progress, name, final)
 		return process.RemoveTree(dir)
 	}

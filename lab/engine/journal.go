@@ -37,15 +37,9 @@ type entry struct {
 	Namespace string `json:"pid_namespace,omitempty"`
 }
 
-// id returns the identity of the process. A journal of an older Plimsoll has no boot id and no PID namespace; the
-// process is then looked for on this machine as it runs now.
+// id returns the identity of the process.
 func (e entry) id() procid.ID {
-	id := procid.ID{PID: e.PID, Boot: e.Boot, Namespace: e.Namespace, Ticks: e.Start}
-	if e.Boot == "" {
-		here := procid.Self()
-		id.Boot, id.Namespace = here.Boot, here.Namespace
-	}
-	return id
+	return procid.ID{PID: e.PID, Boot: e.Boot, Namespace: e.Namespace, Ticks: e.Start}
 }
 
 // set writes the identity of a started process into its entry.

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"syscall"
 	"time"
+
+	"github.com/plimsoll-bench/plimsoll/internal/wait"
 )
 
 var errLocked = errors.New("locked by another process")
@@ -48,10 +50,8 @@ func waitLock(ctx context.Context, name string, waiting func()) (unlock func(), 
 			waiting()
 			waiting = nil
 		}
-		select {
-		case <-ctx.Done():
+		if wait.Sleep(ctx, 200*time.Millisecond) != nil {
 			return nil, fmt.Errorf("%w: %w", err, context.Cause(ctx))
-		case <-time.After(200 * time.Millisecond):
 		}
 	}
 }

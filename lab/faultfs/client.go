@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"net"
 	"time"
+
+	"github.com/plimsoll-bench/plimsoll/internal/wait"
 )
 
 // Client controls the disks of a running [Serve]. Its methods may be called from several goroutines. Each returns when
@@ -40,10 +42,8 @@ func DialWait(ctx context.Context, socket string) (*Client, error) {
 		if last == nil || ctx.Err() == nil {
 			last = err
 		}
-		select {
-		case <-ctx.Done():
+		if wait.Sleep(ctx, 10*time.Millisecond) != nil {
 			return nil, last
-		case <-time.After(10 * time.Millisecond):
 		}
 	}
 }

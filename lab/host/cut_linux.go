@@ -38,8 +38,8 @@ func (w ways) label(name string) string {
 	return name
 }
 
-// Cut implements [Host]. The firewall of the host's namespace drops the packets. TCP retransmits them as after loss; a
-// program that sends datagrams gets an error.
+// The firewall of the host's namespace drops the packets. TCP retransmits them as after loss; a program that sends
+// datagrams gets an error.
 func (h *isolatedHost) Cut(_ context.Context, other Host, d Direction) error {
 	var w ways
 	switch d {
@@ -95,7 +95,7 @@ func (n *network) setCut(host, other string, w ways) {
 	}
 }
 
-// Mend implements [Host]. The cut of a pair may have been made on either host. Other cuts of the host stay.
+// The cut of a pair may have been made on either host. Other cuts of the host stay.
 func (h *isolatedHost) Mend(_ context.Context, other Host) error {
 	name, err := h.peer(other)
 	if err != nil {
@@ -121,7 +121,6 @@ func (h *isolatedHost) Mend(_ context.Context, other Host) error {
 	return nil
 }
 
-// Cuts implements [Host].
 func (h *isolatedHost) Cuts() []string {
 	n := h.net
 	n.mu.Lock()
@@ -195,7 +194,6 @@ func drop(link expr.MetaKey, offset uint32, addr netip.Addr) []expr.Any {
 	return append(exprs, &expr.Counter{}, &expr.Verdict{Kind: expr.VerdictDrop})
 }
 
-// Slow implements [Host].
 func (h *isolatedHost) Slow(_ context.Context, rate int64) error {
 	if rate != 0 && rate < leastRate {
 		return fmt.Errorf("%d bytes per second are too few for a link: the minimum is %d", rate, leastRate)

@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/plimsoll-bench/plimsoll/internal/mountinfo"
+	"github.com/plimsoll-bench/plimsoll/internal/wait"
 	"github.com/plimsoll-bench/plimsoll/lab/journal"
 )
 
@@ -324,11 +325,9 @@ func hasLine(file, line string) bool {
 
 // await polls until a condition is true, because the kernel has no notification for it.
 func await(ctx context.Context, is func() bool) error {
-	for wait := 200 * time.Microsecond; !is(); wait = min(2*wait, 10*time.Millisecond) {
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-time.After(wait):
+	for pause := 200 * time.Microsecond; !is(); pause = min(2*pause, 10*time.Millisecond) {
+		if err := wait.Sleep(ctx, pause); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -161,10 +161,8 @@ func (n *network) traffic(port string) (traffic, error) {
 	return traffic{received: int64(s.TxBytes), sent: int64(s.RxBytes)}, nil
 }
 
-// Address implements [Host].
 func (h *isolatedHost) Address() string { return h.address.Addr().String() }
 
-// Start implements [Host].
 func (h *isolatedHost) Start(ctx context.Context, s process.Spec) (*process.Process, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -177,12 +175,10 @@ func (h *isolatedHost) Start(ctx context.Context, s process.Spec) (*process.Proc
 	return h.body.start(ctx, s)
 }
 
-// Run implements [Host].
 func (h *isolatedHost) Run(ctx context.Context, s process.Spec) ([]byte, error) {
 	return run(ctx, s, h.Start)
 }
 
-// Port implements [Host].
 func (h *isolatedHost) Port() (int, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -206,7 +202,6 @@ func (h *isolatedHost) Port() (int, error) {
 	return found, nil
 }
 
-// PowerOff implements [Host].
 func (h *isolatedHost) PowerOff(ctx context.Context) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -248,7 +243,6 @@ func (h *isolatedHost) off(ctx context.Context) error {
 	return waitEnded(ctx, h.all())
 }
 
-// PowerOn implements [Host].
 func (h *isolatedHost) PowerOn(ctx context.Context) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -264,7 +258,6 @@ func (h *isolatedHost) PowerOn(ctx context.Context) error {
 	return h.on()
 }
 
-// Pause implements [Host].
 func (h *isolatedHost) Pause(ctx context.Context) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -278,7 +271,6 @@ func (h *isolatedHost) Pause(ctx context.Context) error {
 	return nil
 }
 
-// Resume implements [Host].
 func (h *isolatedHost) Resume(ctx context.Context) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -292,7 +284,7 @@ func (h *isolatedHost) Resume(ctx context.Context) error {
 	return nil
 }
 
-// Limit implements [Host]. Control groups of version 1 do not limit the write-back of the page cache.
+// Control groups of version 1 do not limit the write-back of the page cache.
 func (h *isolatedHost) Limit(_ context.Context, limits []IOLimit) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -314,7 +306,6 @@ func (h *isolatedHost) Limit(_ context.Context, limits []IOLimit) error {
 	return nil
 }
 
-// Usage implements [Host].
 func (h *isolatedHost) Usage() (record.LabUsage, error) {
 	if m := h.meter.Load(); m != nil {
 		if u := h.readUsage(m); h.meter.Load() == m { // the group existed during the reading
@@ -327,7 +318,8 @@ func (h *isolatedHost) Usage() (record.LabUsage, error) {
 	return record.LabUsage{Host: h.name}, nil
 }
 
-// OutOfMemory implements [Memory].
+var _ Memory = (*isolatedHost)(nil)
+
 func (h *isolatedHost) OutOfMemory() int64 {
 	if m := h.meter.Load(); m != nil {
 		return m.group.killed()
@@ -344,7 +336,6 @@ func (h *isolatedHost) readUsage(m *meter) record.LabUsage {
 	return u
 }
 
-// Close implements [Host].
 func (h *isolatedHost) Close(ctx context.Context) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()

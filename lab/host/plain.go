@@ -17,10 +17,8 @@ type plainHost struct {
 	usage *treeUsage
 }
 
-// Address implements [Host].
 func (h *plainHost) Address() string { return "127.0.0.1" }
 
-// Start implements [Host].
 func (h *plainHost) Start(ctx context.Context, s process.Spec) (*process.Process, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -28,12 +26,10 @@ func (h *plainHost) Start(ctx context.Context, s process.Spec) (*process.Process
 	return h.body.start(ctx, s)
 }
 
-// Run implements [Host].
 func (h *plainHost) Run(ctx context.Context, s process.Spec) ([]byte, error) {
 	return run(ctx, s, h.Start)
 }
 
-// Port implements [Host].
 func (h *plainHost) Port() (int, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -45,7 +41,6 @@ func (h *plainHost) Port() (int, error) {
 	return port, nil
 }
 
-// PowerOff implements [Host].
 func (h *plainHost) PowerOff(ctx context.Context) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -119,7 +114,6 @@ func waitEnded(ctx context.Context, all []*root) error {
 	return nil
 }
 
-// PowerOn implements [Host].
 func (h *plainHost) PowerOn(context.Context) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -131,7 +125,6 @@ func (h *plainHost) PowerOn(context.Context) error {
 	return nil
 }
 
-// Pause implements [Host].
 func (h *plainHost) Pause(context.Context) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -143,7 +136,6 @@ func (h *plainHost) Pause(context.Context) error {
 	return nil
 }
 
-// Resume implements [Host].
 func (h *plainHost) Resume(context.Context) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -155,7 +147,6 @@ func (h *plainHost) Resume(context.Context) error {
 	return nil
 }
 
-// Cuts implements [Host].
 func (h *plainHost) Cuts() []string { return nil }
 
 func (h *plainHost) unsupported(what string) error {
@@ -163,13 +154,11 @@ func (h *plainHost) unsupported(what string) error {
 		ErrUnsupported, h.name, what)
 }
 
-// Cut implements [Host].
 func (h *plainHost) Cut(context.Context, Host, Direction) error { return h.unsupported("be cut off") }
 
-// Mend implements [Host]. A plain host has no cuts.
+// A plain host has no cuts.
 func (h *plainHost) Mend(context.Context, Host) error { return nil }
 
-// Slow implements [Host].
 func (h *plainHost) Slow(_ context.Context, rate int64) error {
 	if rate == 0 {
 		return nil
@@ -177,7 +166,6 @@ func (h *plainHost) Slow(_ context.Context, rate int64) error {
 	return h.unsupported("have a slower network")
 }
 
-// Limit implements [Host].
 func (h *plainHost) Limit(_ context.Context, limits []IOLimit) error {
 	if len(limits) == 0 {
 		return nil
@@ -185,7 +173,6 @@ func (h *plainHost) Limit(_ context.Context, limits []IOLimit) error {
 	return h.unsupported("limit its disks")
 }
 
-// Usage implements [Host].
 func (h *plainHost) Usage() (record.LabUsage, error) {
 	u, err := h.usage.now(h.body)
 	if err != nil {
@@ -194,7 +181,6 @@ func (h *plainHost) Usage() (record.LabUsage, error) {
 	return u, nil
 }
 
-// Close implements [Host].
 func (h *plainHost) Close(ctx context.Context) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()

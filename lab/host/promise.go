@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/plimsoll-bench/plimsoll/internal/wait"
 	"github.com/plimsoll-bench/plimsoll/lab/journal"
 )
 
@@ -119,10 +120,8 @@ func removeReservation(ctx context.Context, r journal.Resource) error {
 		if !errors.Is(err, errTaken) {
 			return err
 		}
-		select {
-		case <-ctx.Done():
+		if wait.Sleep(ctx, 10*time.Millisecond) != nil {
 			return fmt.Errorf("a process of the lab still has it locked: %w", context.Cause(ctx))
-		case <-time.After(10 * time.Millisecond):
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/internal/procid"
+	"github.com/plimsoll-bench/plimsoll/internal/wait"
 	"github.com/plimsoll-bench/plimsoll/lab/journal"
 	"github.com/plimsoll-bench/plimsoll/lab/process"
 )
@@ -57,10 +58,8 @@ func removeProcess(ctx context.Context, r journal.Resource) error {
 		if dir := r.Details["freezer"]; strings.HasPrefix(filepath.Base(dir), groupPrefix) {
 			thaw(dir)
 		}
-		select {
-		case <-ctx.Done():
+		if wait.Sleep(ctx, 10*time.Millisecond) != nil {
 			return fmt.Errorf("it was killed but has not ended: %w", context.Cause(ctx))
-		case <-time.After(10 * time.Millisecond):
 		}
 	}
 }

@@ -10,7 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Traffic implements [Link].
+var _ Link = (*isolatedHost)(nil)
+
 func (h *isolatedHost) Traffic() (Traffic, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -15,6 +15,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
+	"github.com/plimsoll-bench/plimsoll/internal/wait"
 	"github.com/plimsoll-bench/plimsoll/lab/engine"
 	"github.com/plimsoll-bench/plimsoll/lab/engine/enginetest"
 	"github.com/plimsoll-bench/plimsoll/lab/host"
@@ -237,7 +238,7 @@ func insert(ctx context.Context, c *mongo.Collection, id int, limit time.Duratio
 		_, err := c.InsertOne(try, bson.M{"_id": id})
 		cancel()
 		if limit < patience || err == nil || mongo.IsDuplicateKeyError(err) || time.Since(begun) > limit ||
-			sleep(ctx, retryAfter) != nil {
+			wait.Sleep(ctx, retryAfter) != nil {
 			if limit == patience && mongo.IsDuplicateKeyError(err) {
 				return nil
 			}
@@ -267,7 +268,7 @@ func (w *writer) write(ctx context.Context, c *mongo.Collection) {
 		if insert(ctx, c, id, 2*time.Second) == nil {
 			w.acked, pause = append(w.acked, id), writeEvery
 		}
-		_ = sleep(ctx, pause)
+		_ = wait.Sleep(ctx, pause)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/plimsoll-bench/plimsoll/internal/wait"
 	"github.com/plimsoll-bench/plimsoll/lab/engine"
 )
 
@@ -149,7 +150,7 @@ func waitApplied(ctx context.Context, want engine.LSN, query func(context.Contex
 				missing, moved = left, time.Now()
 			}
 		}
-		if sleep(ctx, 50*time.Millisecond) != nil {
+		if wait.Sleep(ctx, 50*time.Millisecond) != nil {
 			break
 		}
 	}

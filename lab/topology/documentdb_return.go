@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/plimsoll-bench/plimsoll/internal/wait"
 	"github.com/plimsoll-bench/plimsoll/lab/engine"
 )
 
@@ -94,7 +95,7 @@ func (c *documentDB) returnMember(ctx context.Context, m *pgMember) error {
 		case !m.node.Status().Running:
 			return m.node.Wait(ctx) // returns the reason
 		}
-		if err := sleep(ctx, 50*time.Millisecond); err != nil {
+		if err := wait.Sleep(ctx, 50*time.Millisecond); err != nil {
 			return fmt.Errorf("%s runs but has not joined its set: %w", m.plan.Name, err)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/plimsoll-bench/plimsoll/internal/wait"
 	"github.com/plimsoll-bench/plimsoll/lab/engine"
 )
 
@@ -80,7 +81,7 @@ func (c *documentDB) awaitSynced(ctx context.Context, primary *pgMember) error {
 				return nil
 			}
 		}
-		if ended := sleep(ctx, 50*time.Millisecond); ended != nil {
+		if ended := wait.Sleep(ctx, 50*time.Millisecond); ended != nil {
 			return errors.Join(fmt.Errorf("some standbys are not yet synchronous for Patroni (commits wait for %d of %d): %w",
 				n, want, ended), err)
 		}
@@ -177,7 +178,7 @@ func (c *documentDB) waitWritable(ctx context.Context) (*pgMember, error) {
 			}
 			last = errors.Join(last, err)
 		}
-		if err := sleep(ctx, 20*time.Millisecond); err != nil {
+		if err := wait.Sleep(ctx, 20*time.Millisecond); err != nil {
 			return nil, errors.Join(fmt.Errorf("no member became the primary: %w", err), last)
 		}
 	}
@@ -220,23 +221,11 @@ func (c *documentDB) waitStreaming(ctx context.Context, primary *pgMember, want 
 				return m.node.Wait(ctx) // returns the reason
 			}
 		}
-		if err := sleep(ctx, 20*time.Millisecond); err != nil {
+		if err := wait.Sleep(ctx, 20*time.Millisecond); err != nil {
 			return fmt.Errorf("only %d of %d standbys stream from %s (states: %s): %w",
 				have, want, primary.plan.Name, strings.Join(states, ", "), err)
 		}
 	}
-}
-
-// sleep waits for d, or returns the cause if ctx ends first.
-func sleep(ctx context.Context, d time.Duration) error {
-	select {
-	case <-ctx.Done():
-	case <-time.After(d):
-	}
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	return nil
 }
 
 // statusLines returns the state of all servers, for the end of an error message.

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/plimsoll-bench/plimsoll/internal/wait"
 )
 
 // StepDown makes Patroni hand over without data loss: it shuts the primary down, so that a standby receives all WAL,
@@ -26,7 +28,7 @@ func (c *documentDB) StepDown(ctx context.Context, set string) error {
 		if err == nil {
 			break
 		}
-		if sleep(ctx, 200*time.Millisecond) != nil || time.Now().After(limit) {
+		if wait.Sleep(ctx, 200*time.Millisecond) != nil || time.Now().After(limit) {
 			c.setPlanned(false)
 			return fmt.Errorf("%s did not step down: %w", name, err)
 		}
@@ -35,7 +37,7 @@ func (c *documentDB) StepDown(ctx context.Context, set string) error {
 		for _, m := range c.members {
 			c.poll(ctx, m)
 		}
-		if err := sleep(ctx, 20*time.Millisecond); err != nil {
+		if err := wait.Sleep(ctx, 20*time.Millisecond); err != nil {
 			return fmt.Errorf("%s has stepped down, but no other member is primary yet: %w", name, err)
 		}
 	}

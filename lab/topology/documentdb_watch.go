@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/plimsoll-bench/plimsoll/internal/wait"
 	"github.com/plimsoll-bench/plimsoll/lab/engine"
 )
 
@@ -27,7 +28,7 @@ func (c *documentDB) Watch(ctx context.Context) {
 	var all sync.WaitGroup
 	for _, m := range c.members {
 		all.Go(func() {
-			for sleep(ctx, statusEvery) == nil {
+			for wait.Sleep(ctx, statusEvery) == nil {
 				c.poll(ctx, m)
 			}
 		})
@@ -36,7 +37,7 @@ func (c *documentDB) Watch(ctx context.Context) {
 		all.Go(func() { c.watchGateway(ctx, g) })
 	}
 	all.Go(func() {
-		for !c.singleMember() && sleep(ctx, etcdEvery) == nil {
+		for !c.singleMember() && wait.Sleep(ctx, etcdEvery) == nil {
 			c.pollSynced(ctx)
 			c.pollEtcd(ctx)
 		}
@@ -56,7 +57,7 @@ func (c *documentDB) watchGateway(ctx context.Context, g *pgGateway) {
 		defer c.mu.Unlock()
 		return c.timeline
 	}
-	for checked := timelineNow(); sleep(ctx, statusEvery) == nil; {
+	for checked := timelineNow(); wait.Sleep(ctx, statusEvery) == nil; {
 		now := timelineNow()
 		if now == checked {
 			continue

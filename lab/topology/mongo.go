@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/plimsoll-bench/plimsoll/internal/wait"
 	"github.com/plimsoll-bench/plimsoll/lab/engine"
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
@@ -259,10 +260,8 @@ func until(ctx context.Context, what string, try func(context.Context) (final bo
 		if final {
 			return fmt.Errorf("%s: %w", what, last)
 		}
-		select {
-		case <-ctx.Done():
+		if wait.Sleep(ctx, pollEvery) != nil {
 			return timeoutError(ctx, what, last)
-		case <-time.After(pollEvery):
 		}
 	}
 }

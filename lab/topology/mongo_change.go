@@ -60,19 +60,10 @@ func (c *mongoCluster) StepDown(ctx context.Context, set string) error {
 }
 
 func (a answer) role() string {
-	switch {
-	case a.err != nil:
+	if a.err != nil {
 		return "unknown"
-	case a.Message == "isdbgrid":
-		return "router"
-	case a.Writable && a.SetName != "":
-		return "primary"
-	case a.Secondary:
-		return "secondary"
-	case a.Arbiter:
-		return "arbiter"
 	}
-	return "unknown"
+	return a.Role()
 }
 
 // Return starts a member again and waits until it has joined its set. If its address has changed, it reconfigures the

@@ -11,6 +11,7 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
+	"github.com/plimsoll-bench/plimsoll/internal/wait"
 	"github.com/plimsoll-bench/plimsoll/lab/engine"
 	"github.com/plimsoll-bench/plimsoll/server"
 )
@@ -78,10 +79,7 @@ func (c *mongoCluster) whileProgressing(ctx context.Context, n *engine.MongoNode
 			if time.Since(since) > c.patience {
 				end(fmt.Errorf("no progress for %v", c.patience))
 			}
-			select {
-			case <-ctx.Done():
-			case <-time.After(min(time.Second, c.patience/4)):
-			}
+			_ = wait.Sleep(ctx, min(time.Second, c.patience/4))
 		}
 	}()
 	return do(ctx)

@@ -23,7 +23,7 @@ var _ Restorer = (*mongoCluster)(nil)
 // BackupOf is the directory of the last backup of a member. It is beside the data, so the end of the lab removes it.
 func BackupOf(n *engine.MongoNode) string { return strings.TrimSuffix(n.DataDir(), "/") + ".backup" }
 
-// Restore implements [Restorer]. The server runs on the host of the member.
+// The server runs on the host of the member.
 func (c *mongoCluster) Restore(ctx context.Context, member string) (Reading, error) {
 	m := c.node(member)
 	if m == nil {

@@ -12,6 +12,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
 
+	"github.com/plimsoll-bench/plimsoll/internal/wait"
 	"github.com/plimsoll-bench/plimsoll/lab/engine"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/server"
@@ -135,10 +136,8 @@ func retryChange(ctx context.Context, what string, try func(context.Context) err
 		if hard == hardTries {
 			return fmt.Errorf("%s failed %d times: %w", what, hard, err)
 		}
-		select {
-		case <-ctx.Done():
+		if wait.Sleep(ctx, tryAgainAfter) != nil {
 			return timeoutError(ctx, what, err)
-		case <-time.After(tryAgainAfter):
 		}
 	}
 }

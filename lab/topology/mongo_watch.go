@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/plimsoll-bench/plimsoll/internal/wait"
 	"github.com/plimsoll-bench/plimsoll/lab/engine"
 )
 
@@ -42,9 +43,7 @@ func (c *mongoCluster) watchSet(ctx context.Context, set string) {
 				case <-ctx.Done():
 					return
 				}
-				select {
-				case <-time.After(watchEvery):
-				case <-ctx.Done():
+				if wait.Sleep(ctx, watchEvery) != nil {
 					return
 				}
 			}

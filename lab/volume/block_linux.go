@@ -169,13 +169,10 @@ func ourMount(m mountinfo.Mount, base, top string) error {
 	return fmt.Errorf("%s is mounted at %s, but not by this lab. Unmount it by hand", m.Source, m.Point)
 }
 
-// Name implements [Volume].
 func (v *blocks) Name() string { return v.name }
 
-// Dir implements [Volume].
 func (v *blocks) Dir() string { return v.path }
 
-// Devices implements [Volume].
 func (v *blocks) Devices() []string {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -198,7 +195,6 @@ func (v *blocks) growth() int64 {
 	return sum
 }
 
-// Remount implements [Volume].
 func (v *blocks) Remount(ctx context.Context) error {
 	v.repair.Lock()
 	defer v.repair.Unlock()
@@ -249,7 +245,6 @@ func (v *blocks) Remount(ctx context.Context) error {
 	return v.fillBallast()
 }
 
-// Close implements [Volume].
 func (v *blocks) Close(ctx context.Context) error {
 	v.repair.Lock()
 	defer v.repair.Unlock()
@@ -308,7 +303,6 @@ func (v *blocks) clearFaults(ctx context.Context) {
 	}
 }
 
-// Describe implements [Volume].
 func (v *blocks) Describe(ctx context.Context, deep bool) record.LabVolume {
 	out := record.LabVolume{Name: v.name, Member: v.member, Policy: v.m.o.Policy.Policy(), Layout: v.m.o.Layout,
 		Mount: v.path}

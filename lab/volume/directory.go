@@ -30,16 +30,13 @@ func (m *Maker) makeDirectory(name, member, host string) (kept, error) {
 	return d, nil
 }
 
-// Name implements [Volume].
 func (d *directory) Name() string { return d.name }
 
-// Dir implements [Volume].
 func (d *directory) Dir() string { return d.path }
 
-// Devices implements [Volume]: a directory has none of its own.
+// A directory has none of its own.
 func (d *directory) Devices() []string { return nil }
 
-// Describe implements [Volume].
 func (d *directory) Describe(context.Context, bool) record.LabVolume {
 	v := record.LabVolume{Name: d.name, Member: d.member, Policy: d.m.o.Policy.Policy(), Layout: d.m.o.Layout,
 		Mount: d.path, Health: "healthy"}
@@ -55,21 +52,18 @@ func (d *directory) Describe(context.Context, bool) record.LabVolume {
 	return v
 }
 
-// FailDisk implements [Volume].
 func (d *directory) FailDisk(context.Context, string) error { return errNoDisks }
 
-// HealDisk implements [Volume].
 func (d *directory) HealDisk(context.Context, string) error { return errNoDisks }
 
-// Repair implements [Volume]: there is nothing to do.
+// There is nothing to do.
 func (d *directory) Repair(context.Context) (string, error) {
 	return "a directory has nothing to repair", nil
 }
 
-// Remount implements [Volume]: a directory is not mounted.
+// A directory is not mounted.
 func (d *directory) Remount(context.Context) error { return nil }
 
-// Close implements [Volume].
 func (d *directory) Close(context.Context) error {
 	if err := process.RemoveTree(d.path); err != nil {
 		return fmt.Errorf("cannot remove volume %s: %w", d.name, err)

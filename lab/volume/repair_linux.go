@@ -29,13 +29,11 @@ func (v *blocks) find(name string) (*disk, error) {
 		strings.Join(names, ", "))
 }
 
-// FailDisk implements [Volume].
 func (v *blocks) FailDisk(ctx context.Context, name string) error {
 	return v.change(ctx, name, func(d *disk) { d.failed = true })
 }
 
-// HealDisk implements [Volume]. If the array cannot tell old data of the disk from new, it does not use the disk until
-// it is replaced.
+// If the array cannot tell old data of the disk from new, it does not use the disk until it is replaced.
 func (v *blocks) HealDisk(ctx context.Context, name string) error {
 	return v.change(ctx, name, func(d *disk) {
 		d.failed = false
@@ -164,7 +162,8 @@ func (v *blocks) startProbe() *probe {
 	return p
 }
 
-// Answers implements [Answering].
+var _ Answering = (*blocks)(nil)
+
 func (v *blocks) Answers(ctx context.Context) bool {
 	p := v.startProbe()
 	select {
@@ -186,7 +185,6 @@ func listable(path string) bool {
 	return err == nil || errors.Is(err, io.EOF)
 }
 
-// Repair implements [Volume].
 func (v *blocks) Repair(ctx context.Context) (string, error) {
 	v.repair.Lock()
 	defer v.repair.Unlock()

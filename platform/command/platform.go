@@ -93,7 +93,6 @@ func hostsOf(a mongouri.Address) (list []spec.PlatformMember, err error) {
 	return list, nil
 }
 
-// Actions implements [platform.Breaker].
 func (b *breaker) Actions() (list []*fault.Action) {
 	for _, a := range fault.Everywhere() {
 		if _, ok := b.actions[a.Name]; ok {
@@ -103,16 +102,14 @@ func (b *breaker) Actions() (list []*fault.Action) {
 	return list
 }
 
-// Kind implements [platform.Breaker].
 func (b *breaker) Kind() string { return Kind }
 
-// Close implements [platform.Breaker].
 func (b *breaker) Close() error { return nil }
 
-// Machine implements [platform.Breaker].
 func (b *breaker) Machine(m spec.PlatformMember) string { return m.Machine }
 
-// Check implements [platform.Checker].
+var _ platform.Checker = (*breaker)(nil)
+
 func (b *breaker) Check(f spec.Fault) error {
 	_, err := b.commandsOf(f)
 	return err
@@ -140,7 +137,6 @@ func (b *breaker) commandsOf(f spec.Fault) (spec.Commands, error) {
 	return b.actions[f.Strike.Action], nil
 }
 
-// Steps implements [platform.Breaker].
 func (b *breaker) Steps(_ context.Context, f spec.Fault, m *spec.PlatformMember) (platform.Steps, error) {
 	c, err := b.commandsOf(f)
 	if err != nil {
@@ -183,7 +179,6 @@ type undo struct {
 // Healer heals faults of journals.
 type Healer struct{}
 
-// Heal implements [platform.Healer].
 func (Healer) Heal(text json.RawMessage, hide func(string) string) (platform.Step, error) {
 	var u undo
 	if err := json.Unmarshal(text, &u); err != nil {
@@ -195,12 +190,10 @@ func (Healer) Heal(text json.RawMessage, hide func(string) string) (platform.Ste
 	return step("the heal command", u.Heal, u.Env, u.Timeout, func(text string) string { return hide(known.Hide(text)) }), nil
 }
 
-// Heal implements [platform.Healer].
 func (b *breaker) Heal(text json.RawMessage, hide func(string) string) (platform.Step, error) {
 	return Healer{}.Heal(text, hide)
 }
 
-// Learn implements [platform.Breaker].
 func (b *breaker) Learn(k *redact.Known) {
 	learnEnvironment(k)
 	b.mu.Lock()

@@ -26,16 +26,14 @@ const Kind = "kubernetes"
 // stepWithin bounds each step, evictions that wait for a disruption budget included.
 const stepWithin = time.Minute
 
-// Actions implements [platform.Breaker].
 func (s *Set) Actions() []*fault.Action { return platform.ActionsOf(fault.Kubernetes) }
 
-// Machine implements [platform.Breaker]: the node of a member.
+// The node of a member.
 func (s *Set) Machine(m spec.PlatformMember) string { return s.watch.pod(m.Name).node }
 
-// Kind implements [platform.Breaker].
 func (s *Set) Kind() string { return Kind }
 
-// Learn implements [platform.Breaker]. No credential of the cluster is in a text.
+// No credential of the cluster is in a text.
 func (s *Set) Learn(*redact.Known) {}
 
 // undo is what the journal has of a fault.
@@ -50,7 +48,6 @@ type undo struct {
 // Healer heals faults of journals.
 type Healer struct{}
 
-// Heal implements [platform.Healer].
 func (Healer) Heal(text json.RawMessage, _ func(string) string) (platform.Step, error) {
 	var u undo
 	if err := json.Unmarshal(text, &u); err != nil {
@@ -86,12 +83,10 @@ func (u undo) do(ctx context.Context, c *cluster) error {
 	return c.cordon(ctx, u.Node, false)
 }
 
-// Heal implements [platform.Breaker].
 func (s *Set) Heal(text json.RawMessage, hide func(string) string) (platform.Step, error) {
 	return Healer{}.Heal(text, hide)
 }
 
-// Steps implements [platform.Breaker].
 func (s *Set) Steps(ctx context.Context, f spec.Fault, m *spec.PlatformMember) (platform.Steps, error) {
 	a := fault.Find(f.Strike.Action)
 	p, err := kube.Get[core.Pod](ctx, s.cluster.Cluster, kube.Pods, m.Name)

@@ -11,8 +11,9 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
-// Describe implements [platform.Describer]: the pods with their nodes, zones, volumes and resources as they are now.
-// What the user may not read stays empty.
+var _ platform.Describer = (*Set)(nil)
+
+// The pods with their nodes, zones, volumes and resources as they are now. What the user may not read stays empty.
 func (s *Set) Describe(ctx context.Context, round *record.DrillRound) error {
 	k := &record.Kubernetes{Namespace: s.cluster.Namespace, Name: s.name, Kind: s.kind}
 	all, err := kube.List[core.Pod](ctx, s.cluster.Cluster, kube.Pods, s.selector)
@@ -51,7 +52,9 @@ func (s *Set) Describe(ctx context.Context, round *record.DrillRound) error {
 	return nil
 }
 
-// Moments implements [platform.Chronicler]: what Kubernetes does to the pods and their volumes.
+var _ platform.Chronicler = (*Set)(nil)
+
+// What Kubernetes does to the pods and their volumes.
 func (s *Set) Moments() []platform.Moment { return s.watch.list() }
 
 // volumeNames are the claims of all pods by the names of their volumes, as far as the user may read them.

@@ -14,6 +14,7 @@ import (
 	apiwatch "k8s.io/apimachinery/pkg/watch"
 
 	"github.com/plimsoll-bench/plimsoll/internal/kube"
+	"github.com/plimsoll-bench/plimsoll/internal/wait"
 	"github.com/plimsoll-bench/plimsoll/platform"
 	"github.com/plimsoll-bench/plimsoll/record"
 )
@@ -145,10 +146,7 @@ func (w *watch) attached(ctx context.Context, c *cluster, volumes map[string]str
 		if err == nil {
 			w.noteAttachments(all, volumes)
 		}
-		select {
-		case <-time.After(attachmentsEvery):
-		case <-ctx.Done():
-		}
+		_ = wait.Sleep(ctx, attachmentsEvery)
 	}
 }
 

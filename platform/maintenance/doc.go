@@ -40,7 +40,6 @@ type Deployment struct {
 // On returns a platform that has the planned events besides its own actions.
 func On(d Deployment) platform.Platform { return &d }
 
-// Actions implements [platform.Platform].
 func (d *Deployment) Actions() (list []*fault.Action) {
 	own := d.Platform.Actions()
 	for _, a := range fault.All() {
@@ -62,7 +61,7 @@ func Restart(own []*fault.Action) *fault.Action {
 	return nil
 }
 
-// Fault implements [platform.Platform]. It refuses an event that the deployment does not have.
+// Fault refuses an event that the deployment does not have.
 func (d *Deployment) Fault(f spec.Fault, limit time.Duration) (platform.Injector, error) {
 	a := fault.Find(f.Strike.Action)
 	if f.Exec != nil || a == nil {

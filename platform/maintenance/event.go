@@ -27,7 +27,7 @@ type event struct {
 	known platform.Injection
 }
 
-// Inject implements [platform.Injector]. An event that began and failed was injected, and its failure is the error.
+// An event that began and failed was injected, and its failure is the error.
 func (e *event) Inject(ctx context.Context) (platform.Injection, error) {
 	e.known.Manner, e.known.TakesDown, e.known.Unseats = e.action.Mode, e.action.TakesDown, e.action.Unseats()
 	do, err := e.prepare(ctx)
@@ -44,10 +44,10 @@ func (e *event) Inject(ctx context.Context) (platform.Injection, error) {
 	return e.known, nil
 }
 
-// Verify implements [platform.Injector]. The event itself has queried the servers for its effect.
+// The event itself has queried the servers for its effect.
 func (e *event) Verify(context.Context) (platform.Injection, error) { return e.known, nil }
 
-// Heal implements [platform.Injector]: it removes what the event left behind.
+// It removes what the event left behind.
 func (e *event) Heal(ctx context.Context) (platform.Injection, error) {
 	e.known.Healed = e.known.Effective
 	if e.clean == nil {
@@ -84,7 +84,6 @@ type around struct {
 	calls float64 // of fsync on the member before a backup
 }
 
-// Inject implements [platform.Injector].
 func (a *around) Inject(ctx context.Context) (platform.Injection, error) {
 	if a.action.Name == fault.Backup {
 		if m, err := a.target(ctx, a.fault.Strike.Target); err == nil {
@@ -156,7 +155,6 @@ func (e *event) count(ctx context.Context, m record.LabMember, command string) (
 	return n, err
 }
 
-// Verify implements [platform.Injector].
 func (a *around) Verify(ctx context.Context) (platform.Injection, error) {
 	if a.known.Hit {
 		return a.known, nil
@@ -165,7 +163,6 @@ func (a *around) Verify(ctx context.Context) (platform.Injection, error) {
 	return a.adopt(known), err
 }
 
-// Heal implements [platform.Injector].
 func (a *around) Heal(ctx context.Context) (platform.Injection, error) {
 	known, err := a.inner.Heal(ctx)
 	if !known.Lasts {

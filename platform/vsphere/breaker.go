@@ -69,6 +69,8 @@ func Open(ctx context.Context, file spec.Platform, getenv func(string) string) (
 	return b, nil
 }
 
+var _ platform.Describer = (*Breaker)(nil)
+
 // look reads the state of the virtual machine of a member, and keeps its host.
 func (b *Breaker) look(ctx context.Context, member string, vm *object.VirtualMachine) (machine, error) {
 	m, err := b.client.look(ctx, vm)
@@ -81,10 +83,9 @@ func (b *Breaker) look(ctx context.Context, member string, vm *object.VirtualMac
 	return m, nil
 }
 
-// Kind implements [platform.Breaker].
 func (b *Breaker) Kind() string { return Kind }
 
-// Actions implements [platform.Breaker]: what the user has no commands for.
+// What the user has no commands for.
 func (b *Breaker) Actions() []*fault.Action {
 	return slices.DeleteFunc(platform.ActionsOf(fault.VSphere), func(a *fault.Action) bool {
 		_, own := b.replaced[a.Name]
@@ -92,20 +93,18 @@ func (b *Breaker) Actions() []*fault.Action {
 	})
 }
 
-// Machine implements [platform.Breaker]: the host of the virtual machine.
+// The host of the virtual machine.
 func (b *Breaker) Machine(m spec.PlatformMember) string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.hosts[m.Name]
 }
 
-// Learn implements [platform.Breaker].
 func (b *Breaker) Learn(k *redact.Known) {
 	password, _ := b.client.user.Password()
 	k.Add(password)
 }
 
-// Close implements [platform.Breaker].
 func (b *Breaker) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), closeWithin)
 	defer cancel()
@@ -130,7 +129,6 @@ type undo struct {
 	Disks []diskPolicy `json:"disks,omitempty"`
 }
 
-// Steps implements [platform.Breaker].
 func (b *Breaker) Steps(ctx context.Context, f spec.Fault, member *spec.PlatformMember) (platform.Steps, error) {
 	limit := b.client.spec.Timeout.Std()
 	ctx, cancel := context.WithTimeout(ctx, limit)
@@ -180,8 +178,7 @@ type Healer struct {
 	Getenv func(string) string
 }
 
-// Heal implements [platform.Healer]. It opens a session of its own, because the process that injected the fault may
-// have ended.
+// Heal opens a session of its own, because the process that injected the fault may have ended.
 func (h Healer) Heal(text json.RawMessage, hide func(string) string) (platform.Step, error) {
 	var u undo
 	if err := json.Unmarshal(text, &u); err != nil {

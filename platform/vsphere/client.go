@@ -92,7 +92,6 @@ type again struct {
 	client *client
 }
 
-// RoundTrip implements [soap.RoundTripper].
 func (a *again) RoundTrip(ctx context.Context, req, res soap.HasFault) error {
 	if ctx.Done() == nil {
 		var cancel context.CancelFunc

@@ -16,7 +16,6 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
-// Describe implements [platform.Describer].
 func (b *Breaker) Describe(ctx context.Context, round *record.DrillRound) error {
 	round.VSphere = b.Facts(ctx)
 	return nil

@@ -28,8 +28,8 @@ var (
 	Backtest []byte
 	//go:embed whatif.schema.json
 	WhatIf []byte
-	//go:embed simulation.schema.json
-	Simulation []byte
+	//go:embed failures.schema.json
+	Failures []byte
 	//go:embed ci.schema.json
 	Gate []byte
 	//go:embed lab.schema.json
@@ -52,8 +52,6 @@ var (
 	LabSpec []byte
 	//go:embed pricelist.schema.json
 	PriceList []byte
-	//go:embed deployment.schema.json
-	Deployment []byte
 	//go:embed platformspec.schema.json
 	Platform []byte
 	//go:embed workload.schema.json

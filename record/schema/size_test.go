@@ -48,38 +48,3 @@ func TestPriceListSchemaAndReaderAgree(t *testing.T) {
 		}
 	}
 }
-
-// What the reader of deployments takes, the schema accepts, and what the schema refuses, the reader refuses.
-func TestDeploymentSchemaAndReaderAgree(t *testing.T) {
-	s := compile(t, Deployment)
-	for text, good := range map[string]bool{
-		"{load: {workers: 8}}": true,
-		"{shards: 333, members: 3, acknowledge: 2, routers: true, load: {workers: 6k, rate: 100k/s}, cache: 4GiB, " +
-			"records: 10M, failures: {kill: 10}, election: 1s, time: 7d}": true,
-		"{failures: {kill: 10}, members: 3}": true,
-		"{load: {worker: 8}}":                false,
-		"{load: {workers: many}}":            false,
-		"{failures: [kill]}":                 false,
-		"{failures: {kill: 1}, time: day}":   false,
-	} {
-		_, rerr := spec.ReadDeployment(strings.NewReader(text))
-		if err := fits(t, s, text); (err == nil) != good || (rerr == nil) != good {
-			t.Errorf("%s\nschema: %v\nreader: %v", text, err, rerr)
-		}
-	}
-	for text, want := range map[string]string{
-		"{members: 3}":                                     "nothing to simulate",
-		"{members: 51, load: {workers: 8}}":                "1 to 50 members",
-		"{shards: 40k, members: 3, load: {workers: 1M}}":   "100000 in all shards",
-		"{members: 3, acknowledge: 4, load: {workers: 1}}": "between 1 and members",
-		"{load: {rate: 5}}":                                "load needs workers",
-		"{shards: 9, load: {workers: 8}}":                  "fewer than the 9 shards",
-		"{load: {workers: 8}, cache: 1GiB}":                "given together",
-		"{failures: {kill: -1}}":                           "failures.kill: -1",
-		"{failures: {kill: 1}, time: -1s}":                 "time",
-	} {
-		if _, err := spec.ReadDeployment(strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v, want %q", text, err, want)
-		}
-	}
-}

@@ -55,10 +55,8 @@ func ProcessUse(pid int) (cpu time.Duration, resident int64, ok bool) {
 	return time.Duration(stat.CPUTime() * float64(time.Second)), int64(stat.ResidentMemory()), true
 }
 
-// Close implements [Source].
 func (c *client) Close() error { return nil }
 
-// Look implements [Source].
 func (c *client) Look(context.Context) (Reading, error) {
 	values := map[string]float64{}
 	c.rates.begin(time.Now())

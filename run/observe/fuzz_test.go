@@ -18,7 +18,6 @@ type reply struct {
 	body   []byte
 }
 
-// RoundTrip implements [http.RoundTripper].
 func (r reply) RoundTrip(*http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: r.status, Status: http.StatusText(r.status), Header: http.Header{"Date": {r.date}},
 		Body: io.NopCloser(bytes.NewReader(r.body))}, nil

@@ -37,10 +37,8 @@ func NewHost() (Source, error) {
 	return h, nil
 }
 
-// Close implements [Source].
 func (h *host) Close() error { return nil }
 
-// Look implements [Source].
 func (h *host) Look(context.Context) (Reading, error) {
 	values := map[string]float64{}
 	h.rates.begin(time.Now())

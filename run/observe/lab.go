@@ -30,10 +30,9 @@ type lab struct {
 // its events.
 func NewLab(name string, l Lab) Source { return &lab{name: name, lab: l} }
 
-// Close implements [Source]. The caller of [NewLab] closes the lab.
+// The caller of [NewLab] closes the lab.
 func (l *lab) Close() error { return nil }
 
-// Look implements [Source].
 func (l *lab) Look(ctx context.Context) (Reading, error) {
 	ctx, cancel := context.WithTimeout(ctx, sampleAtMost)
 	defer cancel()

@@ -22,6 +22,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/internal/redact"
 	"github.com/plimsoll-bench/plimsoll/internal/safeopen"
 	"github.com/plimsoll-bench/plimsoll/internal/visible"
+	"github.com/plimsoll-bench/plimsoll/internal/wait"
 )
 
 // MetricsEvery is the period in which values of Prometheus and of files are read. They have their own times.
@@ -116,9 +117,7 @@ func NewPrometheus(ctx context.Context, address, login string, queries map[strin
 		list = append(list, q)
 	}
 	for i := len(list); i < clockReplies && server.clock.known; i++ {
-		select {
-		case <-time.After(clockPause):
-		case <-ctx.Done():
+		if wait.Sleep(ctx, clockPause) != nil {
 			return nil, ctx.Err()
 		}
 		if _, err := list[0].(*prometheus).values(ctx, now, now); err != nil {
@@ -143,13 +142,11 @@ func sameOrigin(next *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// Close implements [Source].
 func (q *prometheus) Close() error { return nil }
 
 func (q *prometheus) late() {}
 
-// Look implements [Source]. It queries the seconds since the last time, so a failure leaves no gap if a later query
-// succeeds.
+// Look queries the seconds since the last time, so a failure leaves no gap if a later query succeeds.
 func (q *prometheus) Look(ctx context.Context) (Reading, error) {
 	var r Reading
 	if !q.noted {
@@ -341,12 +338,10 @@ func NewValueFile(file string, ahead time.Duration) (Source, error) {
 	return v, nil
 }
 
-// Close implements [Source].
 func (v *valueFile) Close() error { return nil }
 
 func (v *valueFile) late() {}
 
-// Look implements [Source].
 func (v *valueFile) Look(context.Context) (Reading, error) {
 	r, err := v.rows()
 	if err == nil && !v.noted {

@@ -14,6 +14,7 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
+	"github.com/plimsoll-bench/plimsoll/internal/wait"
 	"github.com/plimsoll-bench/plimsoll/server"
 	"github.com/plimsoll-bench/plimsoll/store"
 )
@@ -114,7 +115,6 @@ func NewMember(address string, open Opener) Source {
 	return &watched{open: open, address: address, status: newStatusReader()}
 }
 
-// Close implements [Source].
 func (s *watched) Close() error {
 	if s.st == nil {
 		return nil
@@ -124,8 +124,7 @@ func (s *watched) Close() error {
 	return err
 }
 
-// Look implements [Source]. It sends one command: getDiagnosticData, or serverStatus if the server does not show its
-// diagnostic data.
+// Look sends one command: getDiagnosticData, or serverStatus if the server does not show its diagnostic data.
 func (s *watched) Look(ctx context.Context) (Reading, error) {
 	ctx, cancel := context.WithTimeout(ctx, sampleAtMost)
 	defer cancel()
@@ -135,9 +134,7 @@ func (s *watched) Look(ctx context.Context) (Reading, error) {
 	if s.blind {
 		return s.lookStatus(ctx)
 	}
-	select {
-	case <-time.After(s.delay):
-	case <-ctx.Done():
+	if wait.Sleep(ctx, s.delay) != nil {
 		return Reading{}, ctx.Err()
 	}
 	d, err := server.QueryDiagnostics(ctx, s.client)

@@ -32,7 +32,6 @@ type call struct {
 	read         func(s *session, text []byte, req *workload.Request, res *store.Result) error
 }
 
-// Do implements [store.Session].
 func (s *session) Do(deadline time.Time, req *workload.Request, res *store.Result) {
 	res.Reset()
 	write := req.Verb == workload.Insert || req.Verb == workload.Update
@@ -184,7 +183,6 @@ func byName(write bool, status int, name string, otherwise store.Outcome) store.
 	return otherwise
 }
 
-// Close implements [store.Session].
 func (s *session) Close() error {
 	s.client.CloseIdleConnections()
 	return nil

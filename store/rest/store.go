@@ -98,7 +98,7 @@ func newClient() *http.Client {
 	}
 }
 
-// Session implements [store.Store]. Each session has its own connection, like a virtual user.
+// Each session has its own connection, like a virtual user.
 func (s *Store) Session(int) (store.Session, error) {
 	return &session{store: s, client: newClient()}, nil
 }
@@ -153,7 +153,6 @@ func (s *Store) request(ctx context.Context, method, path string, body io.Reader
 	return r, err
 }
 
-// Info implements [store.Store].
 func (s *Store) Info(ctx context.Context) (store.Info, error) {
 	h, err := s.health(ctx)
 	if err != nil {
@@ -164,7 +163,7 @@ func (s *Store) Info(ctx context.Context) (store.Info, error) {
 		Notes:    []string{"the MongoDB of the service and the durability of its writes are not known"}}, nil
 }
 
-// EnsureIndexes implements [store.Store]: a service cannot create indexes.
+// A service cannot create indexes.
 func (s *Store) EnsureIndexes(_ context.Context, indexes []workload.Index) error {
 	if len(indexes) > 0 {
 		return fmt.Errorf("cannot create the index %s through a REST service", indexes[0].Name)
@@ -172,7 +171,6 @@ func (s *Store) EnsureIndexes(_ context.Context, indexes []workload.Index) error
 	return nil
 }
 
-// Count implements [store.Store].
 func (s *Store) Count(ctx context.Context, name string) (int64, error) {
 	if name != collection {
 		return 0, fmt.Errorf("cannot count the collection %s through a REST service, which has persons only", name)
@@ -191,13 +189,12 @@ func (s *Store) Count(ctx context.Context, name string) (int64, error) {
 	return *n.Count, nil
 }
 
-// Drop implements [store.Store]: it fails, because the API has no drop.
+// It fails, because the API has no drop.
 func (s *Store) Drop(context.Context, string) error {
 	return fmt.Errorf("the REST service at %s does not support drop: "+
 		"drop the collection person in its MongoDB, or load without --load drop", s.base)
 }
 
-// Close implements [store.Store].
 func (s *Store) Close() error {
 	s.client.CloseIdleConnections()
 	return nil

@@ -10,6 +10,7 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
+	"github.com/plimsoll-bench/plimsoll/internal/wait"
 	"github.com/plimsoll-bench/plimsoll/server"
 )
 
@@ -81,9 +82,7 @@ func WhenFree(ctx context.Context, c server.Commander, command bson.D) error {
 		if err == nil || !busy(err) {
 			return err
 		}
-		select {
-		case <-time.After(300 * time.Millisecond):
-		case <-ctx.Done():
+		if wait.Sleep(ctx, 300*time.Millisecond) != nil {
 			return err
 		}
 	}

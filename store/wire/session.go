@@ -198,8 +198,7 @@ func (s *Session) open(ctx context.Context, p *port) error {
 	return nil
 }
 
-// RunOn implements [loop.Session]. If a connection cannot wait on the loop, the next request makes a new one, and
-// reports the error if that fails too.
+// If a connection cannot wait on the loop, the next request makes a new one, and reports the error if that fails too.
 func (s *Session) RunOn(t *loop.Task) {
 	s.task = t
 	for _, p := range s.ports() {

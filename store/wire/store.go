@@ -210,7 +210,7 @@ func (s *Store) Session(worker int) (store.Session, error) {
 	return c, nil
 }
 
-// OnLoops implements [loop.Store]. The connections of [WithDialer] may not support a loop.
+// The connections of [WithDialer] may not support a loop.
 func (s *Store) OnLoops() bool { return !s.st.dialer }
 
 // Close closes the store's own connections. Sessions must be closed before.

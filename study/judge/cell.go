@@ -5,9 +5,10 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
+
 	"strings"
 
+	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/measure/stats"
 	"github.com/plimsoll-bench/plimsoll/record"
@@ -212,7 +213,7 @@ const maxAdvised = 1000
 // where there are none.
 func (c *cell) askForMore(r rules) {
 	n, ok := needed(c.ratio, r)
-	margin := percent(r.margin)
+	margin := figure.Limit(r.margin)
 	if c.ratio.N > 0 {
 		n *= max(1, c.N/c.ratio.N) // of a block
 	}
@@ -228,8 +229,6 @@ func (c *cell) askForMore(r rules) {
 }
 
 // percent formats a chosen share: "3 %".
-func percent(share float64) string { return strconv.FormatFloat(share*100, 'g', 3, 64) + " %" }
-
 // needed is the number of blocks that find a change as large as the margin with a probability of 80 %, as one of as
 // many tests (the strictest step of Holm). The standard deviation of one log-ratio is that of the estimate times the
 // root of its number of blocks.

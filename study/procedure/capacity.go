@@ -20,10 +20,9 @@ import (
 
 // Limits of the search for a capacity.
 const (
-	minAchieved = 0.99 // of what was offered must succeed within the measured time
-	mostDescent = 12   // steps down from a first rate that does not hold
-	mostAscent  = 40   // steps up
-	mostReturns = 2    // times that the search goes up again because a rate above the found one held
+	mostDescent = 12 // steps down from a first rate that does not hold
+	mostAscent  = 40 // steps up
+	mostReturns = 2  // times that the search goes up again because a rate above the found one held
 )
 
 // Capacity finds the highest offered rate at which at least 99 % of the offered operations succeed in time and every
@@ -269,7 +268,7 @@ func (c *capacity) round(rate float64) (held bool, low *float64, upper bool, err
 		}
 	}
 	if mean, iv, ok := stats.GeoMean(shares, confidence); ok {
-		if iv.Low < minAchieved {
+		if iv.Low < measure.MinSustained {
 			c.unsure = rate
 			c.note(fmt.Sprintf("at %s/s all trials held, but they achieved %s of the offered rate with a lower bound of %s",
 				figure.Rate(rate), figure.Percent(mean), figure.Percent(iv.Low)))
@@ -335,7 +334,7 @@ func judge(o outcome, rate float64) probe {
 	p.busy = underWay(o) >= 0.95*float64(o.run.Specification.Load.Workers)
 	var missed []string
 	unknown := 0
-	if p.share = share(o); p.share < minAchieved {
+	if p.share = share(o); p.share < measure.MinSustained {
 		missed = append(missed, figure.Percent(p.share)+" of the offered operations succeeded in time")
 		p.client = append(p.client, o.blames(limitsRate...)...)
 	}

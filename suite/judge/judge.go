@@ -3,8 +3,8 @@
 // failures lost. It uses records only, so a suite that was interrupted, resumed or read on another machine gets the
 // same verdicts.
 //
-// The result is stored in suite.json ([record.SuiteJudgement]) and printed by package report. A running suite, and an
-// old one without a stored judgement, is judged by the same code when it is read. Nothing is measured or printed here,
+// The result is stored in suite.json ([record.SuiteJudgement]) and printed by package report. A running suite is
+// judged by the same code when it is read. Nothing is measured or printed here,
 // and exit codes are not known.
 package judge
 

@@ -176,5 +176,4 @@ func treeOf(n *yaml.Node) any {
 	return n.Value
 }
 
-// Databases implements [workload.Naming].
 func (p *Plan) Databases() []workload.Named { return p.named }

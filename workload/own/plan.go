@@ -33,13 +33,11 @@ var (
 	_ workload.Naming   = (*Plan)(nil)
 )
 
-// Name implements [workload.Workload].
 func (p *Plan) Name() string { return p.name }
 
 // File returns the file.
 func (p *Plan) File() *File { return &p.file }
 
-// Classes implements [workload.Workload].
 func (p *Plan) Classes() []workload.Class { return p.classes }
 
 // Collections lists those with documents of the load phase first.
@@ -55,7 +53,6 @@ func (p *Plan) Collections() []string {
 	return append(loaded, others...)
 }
 
-// Removes implements [workload.Remover].
 func (p *Plan) Removes(collection string) bool {
 	for _, k := range p.collections {
 		if k.name == collection {
@@ -65,7 +62,6 @@ func (p *Plan) Removes(collection string) bool {
 	return false
 }
 
-// Thinks implements [workload.Thinker].
 func (p *Plan) Thinks() []string {
 	var names []string
 	var visit func([]*operation)
@@ -87,7 +83,6 @@ func (p *Plan) Readers() int { return len(p.readers) }
 // Fewest is the number of workers that it needs at least: its readers, and one for its other operations.
 func (p *Plan) Fewest() int { return len(p.readers) + min(len(p.ops), 1) }
 
-// Indexes implements [workload.Workload].
 func (p *Plan) Indexes() []workload.Index { return p.indexes }
 
 // Records is the number of documents of the load phase in all collections.
@@ -99,7 +94,6 @@ func (p *Plan) Records() int64 {
 	return n
 }
 
-// Parts implements [workload.Compound].
 func (p *Plan) Parts() []workload.Workload {
 	var parts []workload.Workload
 	for _, k := range p.collections {
@@ -119,10 +113,8 @@ type collectionPart struct {
 	k *collection
 }
 
-// Collections implements [workload.Workload].
 func (p *collectionPart) Collections() []string { return []string{p.k.name} }
 
-// Indexes implements [workload.Workload].
 func (p *collectionPart) Indexes() []workload.Index {
 	var list []workload.Index
 	for _, x := range p.indexes {
@@ -133,19 +125,18 @@ func (p *collectionPart) Indexes() []workload.Index {
 	return list
 }
 
-// Records implements [workload.Workload].
 func (p *collectionPart) Records() int64 { return p.k.set.Loaded() }
 
 // Timed reports whether the documents depend on the time.
 func (p *collectionPart) Timed() bool { return p.k.clock }
 
-// Parts implements [workload.Compound].
+var _ workload.Compound = (*collectionPart)(nil)
+
 func (p *collectionPart) Parts() []workload.Workload { return []workload.Workload{p} }
 
-// Loader implements [workload.Workload].
 func (p *collectionPart) Loader() workload.Loader { return newLoader(p.Plan, []*collection{p.k}) }
 
-// Loader implements [workload.Workload]. Its records are those of one collection after the other.
+// Its records are those of one collection after the other.
 func (p *Plan) Loader() workload.Loader { return newLoader(p, p.collections) }
 
 // loader makes the documents of the load phase.
@@ -165,7 +156,6 @@ func newLoader(p *Plan, of []*collection) *loader {
 	return l
 }
 
-// Load implements [workload.Loader].
 func (l *loader) Load(seq int64, n int, op *workload.Op) {
 	op.Class, op.Seq = 0, seq
 	l.requests = l.requests[:0]
@@ -192,7 +182,6 @@ func (l *loader) Load(seq int64, n int, op *workload.Op) {
 	op.Requests = l.requests
 }
 
-// Probe implements [workload.Loader].
 func (l *loader) Probe(seq int64, op *workload.Op) {
 	op.Class, op.Seq, op.Requests = 0, -1, l.find[:]
 	for _, k := range l.of {

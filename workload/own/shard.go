@@ -47,8 +47,10 @@ func (k *collection) shard(c *compiler, p *Plan) error {
 // sampledKeys is the number of documents whose shard keys give the split points.
 const sampledKeys = 2000
 
-// Shardings implements [workload.Sharder]. The split points of ranged keys are quantiles of the documents of the load
-// phase. Keys of several types are split by the first type only.
+var _ workload.Sharder = (*Plan)(nil)
+
+// The split points of ranged keys are quantiles of the documents of the load phase. Keys of several types are split by
+// the first type only.
 func (p *Plan) Shardings() []workload.Sharding {
 	var list []workload.Sharding
 	for _, k := range p.sharded {

@@ -249,7 +249,6 @@ func (p *Plan) Each() []Sample {
 	return list
 }
 
-// Examples implements [workload.Exemplar].
 func (p *Plan) Examples() []workload.Example {
 	var list []workload.Example
 	p.visit(func(s *stream) {

@@ -7,7 +7,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/workload"
 )
 
-// Stream implements [workload.Workload]. The first workers read the change streams of the file.
+// The first workers read the change streams of the file.
 func (p *Plan) Stream(worker, workers int) workload.Stream {
 	s := &stream{p: p, e: p.newEnv(worker, workers)}
 	if worker < len(p.readers) {
@@ -76,7 +76,6 @@ func (s *stream) open(o *operation) *opened {
 	return k
 }
 
-// Next implements [workload.Stream].
 func (s *stream) Next(op *workload.Op) {
 	k := s.choose()
 	s.current, s.inserted = k, s.inserted[:0]
@@ -103,7 +102,6 @@ type Chooser interface {
 	Choose(operation int)
 }
 
-// Choose implements [Chooser].
 func (s *stream) Choose(operation int) { s.chosen = operation + 1 }
 
 // choose returns the next operation: of the sequence that is under way, or a new one.
@@ -237,12 +235,10 @@ func (s *stream) statements(st *step, req *workload.Request, b *buffers) {
 	req.Updates = b.statements
 }
 
-// Listens implements [workload.Listener].
 func (s *stream) Listens(_ *workload.Op, i int) bool {
 	return i < len(s.current.listens) && s.current.listens[i] >= 0
 }
 
-// Answer implements [workload.Listener].
 func (s *stream) Answer(op *workload.Op, i int, doc []byte) {
 	v := &s.e.vars[s.current.listens[i]]
 	if v.kind = absent; doc != nil {
@@ -253,7 +249,6 @@ func (s *stream) Answer(op *workload.Op, i int, doc []byte) {
 	op.Requests = s.current.requests
 }
 
-// Done implements [workload.Stream].
 func (s *stream) Done(_ *workload.Op, applied bool) {
 	if !applied {
 		s.within = nil // the rest of a sequence depends on this step
@@ -264,10 +259,8 @@ func (s *stream) Done(_ *workload.Op, applied bool) {
 	}
 }
 
-// Flush implements [workload.Stream].
 func (s *stream) Flush(*workload.Op) bool { return false }
 
-// Free implements [workload.Free].
 func (s *stream) Free() bool { return s.reader != nil }
 
 var (
@@ -282,8 +275,7 @@ type verifyingStream struct {
 	doc    []byte
 }
 
-// Verify implements [workload.Verifier]. Documents that an operation changes, that depend on the time, or that were
-// inserted during the run are not checked.
+// Documents that an operation changes, that depend on the time, or that were inserted during the run are not checked.
 func (s *verifyingStream) Verify(op *workload.Op, i int, doc []byte) (ok, checked bool) {
 	st := s.current.operation.steps[i]
 	req := &op.Requests[i]

@@ -59,7 +59,8 @@ func (op *Operation) stay() error {
 	return nil
 }
 
-// Databases implements [workload.Naming].
+var _ workload.Naming = (*Replay)(nil)
+
 func (r *Replay) Databases() []workload.Named { return append(r.Plan.Databases(), r.named...) }
 
 // name notes the databases that a kept command names. The command must be one that can be sent.

@@ -35,7 +35,6 @@ type Operation struct {
 // Skip says why an entry of a source is not an operation of the workload.
 type Skip string
 
-// Error implements error.
 func (s Skip) Error() string { return string(s) }
 
 const (

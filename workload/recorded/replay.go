@@ -110,7 +110,8 @@ func (r *Replay) Total() int64 { return r.total }
 // Rate is the mean rate of the recording, in operations per second.
 func (r *Replay) Rate() float64 { return float64(r.total) / r.length.Seconds() }
 
-// Length implements [workload.Timed].
+var _ workload.Timed = (*Replay)(nil)
+
 func (r *Replay) Length(rate float64) time.Duration {
 	return time.Duration(float64(r.length) * r.Rate() / rate)
 }
@@ -161,12 +162,10 @@ type times struct {
 	factor float64
 }
 
-// Times implements [workload.Timed].
 func (r *Replay) Times(rate float64) workload.Times {
 	return &times{cycle: cycle{r: r}, factor: r.Rate() / rate}
 }
 
-// Next implements [workload.Times].
 func (t *times) Next() (time.Duration, bool) {
 	e, ok := t.read(false)
 	at := float64(e.at) * t.factor
@@ -203,7 +202,6 @@ func (r *Replay) take(n int64) (entry, bool) {
 // mostWaiting is from when on operations that nobody took are forgotten.
 const mostWaiting = 1 << 17
 
-// Stream implements [workload.Workload].
 func (r *Replay) Stream(worker, workers int) workload.Stream {
 	s := &replayStream{r: r, base: r.Plan.Stream(worker, workers)}
 	s.chooser, _ = s.base.(own.Chooser)
@@ -220,10 +218,8 @@ type replayStream struct {
 	request [1]workload.Request
 }
 
-// Turn implements [workload.Numbered].
 func (s *replayStream) Turn(n int64) { s.turn = n }
 
-// Next implements [workload.Stream].
 func (s *replayStream) Next(op *workload.Op) {
 	e, ok := s.r.take(s.turn)
 	if ok && e.command != nil {
@@ -247,12 +243,10 @@ func (r *Replay) request(command bson.Raw) (workload.Request, error) {
 	return requestOf(command, r.concerns)
 }
 
-// Done implements [workload.Stream].
 func (s *replayStream) Done(op *workload.Op, applied bool) {
 	if s.made {
 		s.base.Done(op, applied)
 	}
 }
 
-// Flush implements [workload.Stream].
 func (s *replayStream) Flush(op *workload.Op) bool { return s.base.Flush(op) }

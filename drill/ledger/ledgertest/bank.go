@@ -70,12 +70,10 @@ type bankSession struct {
 	decided bool               // the transaction is applied already
 }
 
-// Session implements [store.Store].
 func (b *Bank) Session(int) (store.Session, error) {
 	return &bankSession{session: session{b.World}, b: b}, nil
 }
 
-// Do implements [store.Session].
 func (s *bankSession) Do(limit time.Time, req *workload.Request, res *store.Result) {
 	b := s.b
 	if !b.Loaded || !req.Within && req.Verb != workload.Commit && req.Verb != workload.Abort {

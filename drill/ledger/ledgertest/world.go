@@ -197,7 +197,6 @@ func Field(d bson.D, name string) any {
 
 type session struct{ w *World }
 
-// Do implements [store.Session].
 func (s session) Do(_ time.Time, req *workload.Request, res *store.Result) {
 	w := s.w
 	w.Mu.Lock()
@@ -449,7 +448,6 @@ type Reader struct {
 // Name is the name of the source.
 func (r *Reader) Name() string { return r.Source }
 
-// Scan implements the source of an audit.
 func (r *Reader) Scan(_ context.Context, _ string, each func([]byte) error) error {
 	n := 0
 	for key, doc := range r.W.Docs {
