@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// shapeOf describes a type of this package as JSON has it. Types of other packages, which the release decides, are their
-// names.
+// shapeOf describes a type of this package as JSON has it. Types of other packages, which the release decides, are
+// their names.
 func shapeOf(t reflect.Type, in string) string {
 	switch {
 	case t.Kind() == reflect.Pointer:

@@ -89,8 +89,8 @@ var unasked = map[string]string{
 	"platform/members.go":                  "the members of a platform file, for a drill and its dry run; a plan makes no deployment",
 }
 
-// connections lists where a file opens connections, and which libraries it imports that are neither in [connects] nor in
-// [quiet].
+// connections lists where a file opens connections, and which libraries it imports that are neither in [connects] nor
+// in [quiet].
 func connections(s source) (uses, unknown []string) {
 	names := map[string][]string{} // by the name of the package in the file
 	for _, i := range s.file.Imports {
