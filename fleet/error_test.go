@@ -132,6 +132,7 @@ func TestIdleClients(t *testing.T) {
 		}
 		if why := tm.members[1].why; !strings.Contains(why, c.want) || !strings.Contains(why, "client 1") {
 			t.Errorf("%s: the idle client is ended with %q, want %q", name, why, c.want)
+			continue
 		}
 		tm.receive(<-tm.reports)
 		if !tm.members[1].gone || (tm.err != nil) != c.cease || c.cease && !strings.Contains(tm.err.Error(), "client 1 of 2") {

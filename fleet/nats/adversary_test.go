@@ -513,10 +513,15 @@ func TestStoreOfAnAgent(t *testing.T) {
 	c.bytesFirst = 8 << 20
 	wires := make(chan fleet.Wire, 1)
 	start(t, AgentOptions{Server: c.serverOf(), Facts: fleet.Facts{Name: "honest"}}, hand(wires))
+	begin := make(chan struct{}) // when both have joined
 	thief := AgentOptions{Server: c.serverOf(), Facts: fleet.Facts{Name: "thief"}}
 	start(t, thief, func(ctx context.Context, w fleet.Wire) error {
 		mine := w.(*wire)
 		junk := make([]byte, partBytes)
+		select {
+		case <-begin:
+		case <-ctx.Done():
+		}
 		for ctx.Err() == nil && mine.nc.IsConnected() { // until the coordinator ends it
 			if _, err := mine.js.PublishMsg(ctx, &client.Msg{Subject: mine.subject, Data: junk}); err != nil {
 				time.Sleep(retryEvery)
@@ -525,6 +530,7 @@ func TestStoreOfAnAgent(t *testing.T) {
 		return nil
 	})
 	links := c.wait(t, 2)
+	close(begin)
 	stream, err := c.js.Stream(t.Context(), c.space.stream(c.state.Runs[0].ID))
 	if err != nil {
 		t.Fatal(err)
