@@ -101,6 +101,46 @@ func TestLostBehindTheOthers(t *testing.T) {
 	}
 }
 
+// A client that only says that it is alive does not delay a run for ever, wherever the run waits for it. One for which
+// the run does not wait, and one that works, are left alone.
+func TestIdleClients(t *testing.T) {
+	for name, c := range map[string]struct {
+		stage func(*team) // in which client 0 is honest
+		works *message    // what the honest one sends
+		want  string
+		cease bool // the run ends, with the name
+	}{
+		"before the start":  {func(tm *team) { tm.members[0].ready = true }, nil, "was not ready", true},
+		"in the load phase": {func(tm *team) { tm.filling = time.Now() }, &message{Event: &measure.Event{}}, "loaded no records", false},
+		"in the load":       {func(tm *team) { tm.started = time.Now() }, &message{Event: &measure.Event{}}, "reported nothing", false},
+		"at the end": {func(tm *team) { tm.started = time.Now(); tm.members[1].done = &result{} }, &message{Event: &measure.Event{}},
+			"did not end", false},
+	} {
+		tm := standing(t)
+		c.stage(tm)
+		for range idleAtMost + 1 {
+			if c.works != nil {
+				tm.receive(report{member: tm.members[0], message: *c.works})
+			}
+			for _, m := range tm.members {
+				tm.receive(report{member: m, message: message{Pong: &pong{}}}) // alive
+			}
+			tm.watch()
+		}
+		if why := tm.members[0].why; why != "" {
+			t.Errorf("%s: the honest client is ended: %s", name, why)
+		}
+		if why := tm.members[1].why; !strings.Contains(why, c.want) || !strings.Contains(why, "client 1") {
+			t.Errorf("%s: the idle client is ended with %q, want %q", name, why, c.want)
+			continue
+		}
+		tm.receive(<-tm.reports)
+		if !tm.members[1].gone || (tm.err != nil) != c.cease || c.cease && !strings.Contains(tm.err.Error(), "client 1 of 2") {
+			t.Errorf("%s: it is gone: %v, and the run ends with %v", name, tm.members[1].gone, tm.err)
+		}
+	}
+}
+
 // The loss of all clients, one after another, is one finding.
 func TestAllClientsLost(t *testing.T) {
 	tm := standing(t)

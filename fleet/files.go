@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"syscall"
 
+	"github.com/plimsoll-bench/plimsoll/internal/safeopen"
 	"github.com/plimsoll-bench/plimsoll/internal/visible"
 	"github.com/plimsoll-bench/plimsoll/record"
 )
@@ -26,7 +27,7 @@ func (c *server) handOver(dir string) error {
 		if err != nil {
 			return err
 		}
-		f, err := os.Open(name)
+		f, err := safeopen.OpenFile(name)
 		if err != nil {
 			return err
 		}

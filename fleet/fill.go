@@ -42,7 +42,7 @@ func (t *team) fillPart(ctx context.Context, p run.Part, sink run.Sink, all *loa
 			m.filled = &filled{}
 			continue
 		}
-		m.filled = nil
+		m.filled, m.idle = nil, 0
 		o := t.order(i)
 		o.Fill = &run.Part{Collection: p.Collection, From: r[0], To: r[1], Resume: p.Resume, Again: p.Again}
 		o.Spec.LoadPhase = t.spec.LoadPhase

@@ -202,9 +202,9 @@ func TestFillByAgentsEndsEarly(t *testing.T) {
 // The others load the rest of the range of an agent that is lost in the load phase, and the load is divided among them.
 func TestFillByAgentsTakesOver(t *testing.T) {
 	t.Parallel()
-	const records = 30_000
+	const records = 60_000
 	asked := loading(database(t), "lost", records)
-	asked.LoadPhase.Batch = 1 // so that it takes some seconds
+	asked.LoadPhase.Batch = 1 // so that it takes more than a second
 	place := &memory{dir: t.TempDir()}
 	w := &loadWatcher{watcher: watcher{on: func(*watcher) { place.links[1].Break() }}}
 	r, dir, err := fill(t, t.Context(), asked, place, w)

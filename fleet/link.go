@@ -2,8 +2,9 @@ package fleet
 
 import "context"
 
-// Protocol is the version of the messages between a coordinator and its agents. Both must have the same.
-const Protocol = 1
+// Protocol is the version of the messages between a coordinator and its agents. Both must have the same. A test demands
+// another one when the messages change.
+const Protocol = 2
 
 // Wire is one side of a connection between the coordinator and an agent. It delivers frames in order, each once.
 type Wire interface {

@@ -55,7 +55,7 @@ func randomSamples(rng *rand.Rand, n int) []sample {
 }
 
 // intervalsOf measures samples as a load does.
-func intervalsOf(t *testing.T, d measure.Dims, list []sample, end time.Duration) []*measure.Interval {
+func intervalsOf(t testing.TB, d measure.Dims, list []sample, end time.Duration) []*measure.Interval {
 	t.Helper()
 	c, err := measure.NewCollector(measure.Options{Dims: d, Phase: load.PhaseWarmup})
 	if err != nil {

@@ -67,6 +67,12 @@ type message struct {
 	Done     *result                `json:"done,omitempty"`   // the last one
 }
 
+// works reports whether a client did something, unlike a sign of life.
+func (m *message) works() bool {
+	return m.Ready || m.Interval != nil || m.Event != nil || m.Part != nil || m.News != nil || m.Filled != nil ||
+		m.Done != nil
+}
+
 // pong is the answer to a ping.
 type pong struct {
 	Ping int64 `json:"ping"`

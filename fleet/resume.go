@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/plimsoll-bench/plimsoll/internal/mac"
 	"github.com/plimsoll-bench/plimsoll/internal/replace"
 	"github.com/plimsoll-bench/plimsoll/internal/safeopen"
 	"github.com/plimsoll-bench/plimsoll/load"
@@ -90,11 +91,16 @@ func Unfinished(dir string) (*record.Run, error) {
 
 // Resume finishes the run of a coordinator that was killed, while its agents continued. Its record is in the directory
 // of the options, and is moved to a directory killed-1, killed-2, … below it. The new record has all that the agents
-// measured. target is the address of the target, because records have no passwords.
-func Resume(ctx context.Context, target string, o run.Options, f Options) (*record.Run, error) {
+// measured. given is the specification that the run began with. Without it, the recorded one is used if this user wrote
+// it (o.Key). target is the address of the target, because records have no passwords.
+func Resume(ctx context.Context, target string, given *spec.Run, o run.Options, f Options) (*record.Run, error) {
 	old, err := Unfinished(o.Dir)
 	if err != nil {
 		return nil, err
+	}
+	asked, err := specOf(old, given, o.Key)
+	if err != nil {
+		return nil, wrong(err)
 	}
 	if pid, held := record.Holder(o.Dir); held {
 		return nil, wrong(fmt.Errorf("%s: process %d still writes it", o.Dir, pid))
@@ -110,7 +116,6 @@ func Resume(ctx context.Context, target string, o run.Options, f Options) (*reco
 	if err := json.Unmarshal(text, &s); err != nil {
 		return nil, wrong(fmt.Errorf("%s is damaged: %w", filepath.Join(o.Dir, CoordinatorDir, stateFile), err))
 	}
-	asked := old.Specification
 	asked.Target, asked.Out = target, ""
 	place, err := f.Places(asked.Load.Place)
 	if err != nil {
@@ -134,6 +139,21 @@ func Resume(ctx context.Context, target string, o run.Options, f Options) (*reco
 		return w, err
 	}
 	return run.Execute(ctx, asked, o)
+}
+
+// specOf returns the specification to continue with. It says which files are opened, and where agents are.
+func specOf(old *record.Run, given *spec.Run, key *mac.Key) (spec.Run, error) {
+	switch {
+	case given != nil && !old.Of(*given):
+		return spec.Run{}, errors.New("the specification is not that of the unfinished run. Give the file, the flags and the target that " +
+			"the run began with")
+	case given != nil:
+		return *given, nil
+	case !old.Own(key):
+		return spec.Run{}, errors.New("the record was not written by this user with this PLIMSOLL_HOME, or was changed, so what its " +
+			"specification names is not used. Give the run's file and flags again (--file FILE)")
+	}
+	return old.Specification, nil
 }
 
 // maxState bounds the file: 10,000 clients of some hundred bytes.

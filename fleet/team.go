@@ -31,6 +31,9 @@ const (
 	// silentAtMost is how many seconds a client may send no message. Its beat sends one every second, so a silent client
 	// does not run.
 	silentAtMost = 30
+	// idleAtMost is how many seconds the run waits for a client that only says that it is alive: until it is ready, during
+	// the load phase, and until it has handed over its results.
+	idleAtMost = 300
 	// abortAtMost is the time limit of clients after an abort.
 	abortAtMost = 3 * time.Second
 	// aheadAtMost is how long before its start a load is started.
@@ -72,6 +75,7 @@ type member struct {
 	ready  bool
 	gone   bool
 	silent int // seconds without a message
+	idle   int // seconds for which the run waited for it, and it did nothing
 	clock  clock
 	skew   time.Duration
 	news   []byte  // of a hand-over that is not complete
@@ -212,6 +216,7 @@ func (t *team) startAll(ctx context.Context) {
 		if m.facts.Local {
 			o.Dir = filepath.Join(t.opts.Dir, filepath.FromSlash(recordOf(i)))
 		}
+		m.idle = 0
 		m.command(command{Order: &o})
 	}
 }
@@ -302,6 +307,9 @@ func (t *team) fail(err error) {
 func (t *team) receive(r report) {
 	m := r.member
 	m.silent = 0
+	if r.works() && !(t.started.IsZero() && t.filling.IsZero()) && m.done == nil {
+		m.idle = 0
+	}
 	switch {
 	case r.gone:
 		t.leave(m, r.why)
@@ -511,11 +519,41 @@ func (t *team) watch() {
 		if behind {
 			return
 		}
-		if m.silent++; m.silent > silentAtMost {
-			m.why = fmt.Sprintf("it did not respond for %d s", silentAtMost)
-			m.Break()
+		m.silent++
+		if m.idle++; !t.awaits(m) {
+			m.idle = 0
 		}
+		switch {
+		case m.silent > silentAtMost:
+			m.why = fmt.Sprintf("it did not respond for %d s", silentAtMost)
+		case m.idle > idleAtMost:
+			m.why = fmt.Sprintf("%s is alive, but %s for %d s", named(m.number, m.facts), t.lacks(m), idleAtMost)
+		default:
+			return
+		}
+		m.Break()
 	})
+}
+
+// awaits reports whether the run waits for a client.
+func (t *team) awaits(m *member) bool {
+	if !t.filling.IsZero() {
+		return m.filled == nil
+	}
+	return !t.started.IsZero() || !m.timed()
+}
+
+// lacks says what an idle client has not done.
+func (t *team) lacks(m *member) string {
+	switch {
+	case !t.filling.IsZero():
+		return "loaded no records"
+	case t.started.IsZero():
+		return "was not ready"
+	case m.done == nil:
+		return "reported nothing"
+	}
+	return "did not end"
 }
 
 // pass passes on an event of a client. Events of all clients at the same time are passed once.

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/internal/pathname"
+	"github.com/plimsoll-bench/plimsoll/internal/safeopen"
 )
 
 // DiagnosticsDir has what members wrote into diagnostic.data, one directory for each.
@@ -92,7 +93,7 @@ func diagnosticFiles(dir string, since time.Time) (names []string, left int) {
 }
 
 func copyFile(from, to string) (err error) {
-	in, err := os.Open(from)
+	in, err := safeopen.OpenFile(from)
 	if err != nil {
 		return err
 	}

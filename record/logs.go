@@ -15,6 +15,7 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/internal/pathname"
 	"github.com/plimsoll-bench/plimsoll/internal/redact"
+	"github.com/plimsoll-bench/plimsoll/internal/safeopen"
 )
 
 // LogsDir holds what the servers of a lab wrote into their logs during the run: MEMBER.log.zst.
@@ -82,7 +83,7 @@ func (w *RunWriter) writeLog(file string, parts []LogPart) (err error) {
 
 // copyLog copies a stretch of a log file, with the middle left out where it is longer than most bytes.
 func (w *RunWriter) copyLog(out io.Writer, p LogPart, named bool, most int64) error {
-	in, err := os.Open(p.Path)
+	in, err := safeopen.OpenFile(p.Path)
 	if err != nil {
 		return err
 	}

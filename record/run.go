@@ -1,6 +1,10 @@
 package record
 
 import (
+	"bytes"
+	"encoding/json"
+
+	"github.com/plimsoll-bench/plimsoll/internal/mac"
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
@@ -13,6 +17,8 @@ type Run struct {
 	Head
 	// Specification is the specification, without credentials.
 	Specification spec.Run `json:"specification"`
+	// MAC shows that the user who resumes the run wrote its specification, as in a study; absent if it cannot be resumed.
+	MAC string `json:"mac,omitempty"`
 	// Target is the loaded target.
 	Target Target `json:"target"`
 	// ClientSettings are the effective settings of the client: pool sizes, compression, retries, …
@@ -40,6 +46,26 @@ type Run struct {
 	LabAfter *Lab `json:"lab_after,omitempty"`
 	// Files lists the other files of the record.
 	Files []File `json:"files"`
+}
+
+// sign implements [signed].
+func (r *Run) sign(k *mac.Key) (err error) {
+	r.MAC, err = k.Code(KindRun, r.Specification)
+	return err
+}
+
+// Own says whether the user of a key wrote the specification.
+func (r *Run) Own(k *mac.Key) bool { return k.Valid(KindRun, r.Specification, r.MAC) }
+
+// Of says whether the run began with a specification, except for its directory and whether data were dropped.
+func (r *Run) Of(asked spec.Run) bool {
+	recorded, asked := r.Specification, RedactedRun(asked)
+	for _, s := range []*spec.Run{&recorded, &asked} {
+		s.Out, s.LoadPhase.Drop = "", false
+	}
+	a, errA := json.Marshal(recorded)
+	b, errB := json.Marshal(asked)
+	return errA == nil && errB == nil && bytes.Equal(a, b)
 }
 
 // Phase returns the result of a phase, nil if there is none.

@@ -81,7 +81,7 @@ func (s *Store[R]) AddSecrets(asked any) { s.red.learn(asked) }
 // AddSecret hides a credential in everything that is written.
 func (s *Store[R]) AddSecret(secret string) { s.red.add(secret) }
 
-// Sign makes all later writes of a study and of the plan of a suite show who wrote them. A nil key does nothing.
+// Sign makes all later writes of a run, a study and the plan of a suite show who wrote them. A nil key does nothing.
 func (s *Store[R]) Sign(k *mac.Key) { s.key = k }
 
 // signed is a result whose specification may be started again from its record, by the user who wrote it.

@@ -28,6 +28,7 @@ func (r *runner) openRecord() error {
 	if err != nil {
 		return err
 	}
+	w.Sign(r.opts.Key)
 	r.writer, r.reserve = w, newReserve(r.opts.Dir)
 	dirs := map[string]string{"record": r.opts.Dir}
 	if r.target.Kind == "embedded" {

@@ -13,6 +13,7 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
+	"github.com/plimsoll-bench/plimsoll/internal/mac"
 	"github.com/plimsoll-bench/plimsoll/load"
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
@@ -81,6 +82,7 @@ type Options struct {
 	Ceiling  *Ceiling         // nil without a calibration of this machine
 	Now      func() time.Time // wall clock
 	Command  []string         // the command line, for the record
+	Key      *mac.Key         // marks the record as this user's; nil for a run that cannot be resumed
 
 	// Workload, if it is not nil, makes the workload. It may wrap the workload of the specification, which open makes.
 	Workload func(open func() (workload.Workload, error)) (workload.Workload, error)

@@ -2,6 +2,7 @@ package workload
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -32,26 +33,27 @@ func ParseHistogram(r io.Reader) (*Histogram, error) {
 	return h, h.check()
 }
 
+// add adds a line. A specification of somebody else may name any file, so errors do not repeat its content.
 func (h *Histogram) add(line int, text string) error {
 	first, second, ok := strings.Cut(text, "\t")
 	if !ok {
-		return fmt.Errorf("%q is not two columns separated by a tab", text)
+		return errors.New("it is not two columns separated by a tab")
 	}
 	second, _, _ = strings.Cut(second, "\t")
 	value, err := strconv.ParseInt(second, 10, 32)
 	if err != nil || value < 0 {
-		return fmt.Errorf("%q is not a whole number of at least 0", second)
+		return errors.New("the second column is not a whole number of at least 0")
 	}
 	if line == 1 {
 		if first != "BlockSize" {
-			return fmt.Errorf("must be BlockSize and a number, not %q", text)
+			return errors.New("it must be BlockSize and a number")
 		}
 		h.BlockSize = value
 		return nil
 	}
 	at, err := strconv.ParseInt(first, 10, 32)
 	if err != nil || at < 0 || at > int64(len(h.Buckets)) {
-		return fmt.Errorf("bucket %q: buckets must be numbered 0, 1, 2, … in order", first)
+		return errors.New("buckets must be numbered 0, 1, 2, … in order")
 	}
 	// As in YCSB, a bucket given again moves the later ones on.
 	h.Buckets = append(h.Buckets, 0)

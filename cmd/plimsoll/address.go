@@ -53,6 +53,11 @@ func addressOf(env *environment, word string) (string, error) {
 		return word, nil
 	}
 	env.secrets.Learn(text)
+	if name, ok := strings.CutPrefix(word, fromFile); ok && name != "-" && redact.InText(text) != text {
+		if err := safeopen.CheckSecret(name); err != nil {
+			return "", usageError("%s has a password, and %v", from, err)
+		}
+	}
 	if strings.ContainsAny(text, "\r\n") || len(text) > maxAddressFile || redact.AddressIn(text) != 0 {
 		return "", usageError("%s is not an address of MongoDB: it must be one line and begin with mongodb:// or mongodb+srv://", from)
 	}

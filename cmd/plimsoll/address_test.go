@@ -19,11 +19,18 @@ func TestAddressOf(t *testing.T) {
 		}
 		return "@" + path
 	}
+	open := func(word string) string { // for all users
+		if err := os.Chmod(word[1:], 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return word
+	}
 	variables := map[string]string{"URI": uri, "EMPTY": " ", "WORD": "hunter2"}
 	for word, want := range map[string]string{
 		"null:": "null:", uri: uri, "env:URI": uri, file("uri", uri+"\n"): uri, "@-": uri,
 		"env:MISSING": "", "env:EMPTY": "", "env:WORD": "", "@missing": "", file("empty", "\n"): "", file("two", uri+"\n"+uri): "", file("word", "hunter2"): "",
 		file("large", uri+strings.Repeat("x", 2*maxAddressFile)): "",
+		open(file("readable", uri)):                              "", open(file("no password", "mongodb://h/")): "mongodb://h/",
 	} {
 		removed := ""
 		env := &environment{stdin: strings.NewReader(uri), secrets: new(redact.Known), getenv: func(name string) string {

@@ -10,6 +10,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 	"go.mongodb.org/mongo-driver/v2/mongo/readpref"
 
+	"github.com/plimsoll-bench/plimsoll/internal/permit"
 	"github.com/plimsoll-bench/plimsoll/server"
 	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/store"
@@ -19,6 +20,9 @@ const serverPatience = 10 * time.Second
 
 // queryServer reads the facts that the doctor judges. It sends read-only commands.
 func queryServer(ctx context.Context, uri string) (server.Facts, error) {
+	if err := permit.Check(ctx, permit.Dial, "the server"); err != nil {
+		return server.Facts{}, err
+	}
 	answer, cancel := context.WithTimeout(ctx, serverPatience)
 	defer cancel()
 	o := options.Client().ApplyURI(uri).SetAppName("plimsoll doctor").SetServerSelectionTimeout(serverPatience)

@@ -182,7 +182,7 @@ func (o *drillOptions) run(cmd *cobra.Command, env *environment, args []string) 
 		return withExit(exitUsage, err)
 	}
 	if o.dry {
-		spec.Run.Target = store.Redact(spec.Run.Target)
+		spec.Run.Target, spec.Run.Workload.File = store.Redact(spec.Run.Target), nil
 		return printYAML(env.stdout, spec)
 	}
 	if err := checkDrillLab(cmd.Context(), env, spec); err != nil {

@@ -20,6 +20,7 @@ import (
 	"go.yaml.in/yaml/v4"
 	"golang.org/x/sys/unix"
 
+	"github.com/plimsoll-bench/plimsoll/fleet"
 	"github.com/plimsoll-bench/plimsoll/internal/permit"
 	"github.com/plimsoll-bench/plimsoll/record"
 )
@@ -214,19 +215,44 @@ func filesBelow(t *testing.T, dirs ...string) map[string]string {
 	return all
 }
 
-// trapRecords writes records that somebody else made: a study and a suite that end early, with trapped specifications.
-func (x *traps) trapRecords(t *testing.T) {
+// trapRecords writes records that somebody else made: a study and a suite that end early, and runs that were killed,
+// with trapped specifications.
+func (x *traps) trapRecords(t *testing.T, home string) {
 	t.Helper()
-	for dir, kind := range map[string]string{"st": record.StudyFile, "su": record.SuiteFile, "ru": record.RunFile} {
+	for dir, kind := range map[string]string{"st": record.StudyFile, "su": record.SuiteFile, "ru": record.RunFile,
+		"killed": record.RunFile, "dr": record.DrillFile} {
 		if err := recordKinds[kind](dir); err != nil {
 			t.Fatal(err)
 		}
 		edit(t, filepath.Join(dir, kind), func(r map[string]any) {
 			r["status"] = "interrupted"
+			if dir == "killed" {
+				r["status"] = "running"
+			}
 			if dir != "su" {
-				r["specification"] = x.tree(t, map[string]string{"st": "study.yaml", "ru": "run.yaml"}[dir])
+				tree := x.tree(t, map[string]string{record.StudyFile: "study.yaml", record.RunFile: "run.yaml",
+					record.DrillFile: "drill.yaml"}[kind])
+				asked, ok := tree["run"].(map[string]any)
+				if !ok {
+					asked = tree
+				}
+				if dir == "killed" { // nothing else ends it before the traps
+					r["specification"] = tree
+					return
+				}
+				asked["workload"] = map[string]any{"name": filepath.Join(x.dir, "platform.yaml"), "records": 10}
+				r["specification"] = tree
 			}
 		})
+	}
+	// The writer of these records knows the coordinator of an unfinished run of this user.
+	id := "run-" + strings.Repeat("0", 32)
+	x.write(t, filepath.Join("killed", fleet.CoordinatorDir, idFile), id)
+	x.write(t, filepath.Join("killed", fleet.CoordinatorDir, "fleet.json"), `{"started": 1, "clients": [{}, {}]}`)
+	if err := errors.Join(os.MkdirAll(filepath.Join(home, coordinatorsDir, id), 0o700),
+		os.Remove(filepath.Join("killed", record.SumsFile)),
+		os.CopyFS(filepath.Join("dr", "killed"), os.DirFS("killed"))); err != nil {
+		t.Fatal(err)
 	}
 	var parts []any
 	edit(t, filepath.Join("su", record.SuiteFile), func(r map[string]any) {
@@ -240,7 +266,7 @@ func (x *traps) trapRecords(t *testing.T) {
 	plan, _ := json.Marshal(map[string]any{"schema_version": record.SchemaVersion, "kind": record.KindSuitePlan,
 		"parts": parts})
 	x.write(t, filepath.Join("su", record.SuitePlan), string(plan))
-	for _, dir := range []string{"st", "su", "ru"} {
+	for _, dir := range []string{"st", "su", "ru", "dr"} {
 		if err := record.Seal(dir); err != nil {
 			t.Fatal(err)
 		}
@@ -317,7 +343,8 @@ var trapped = map[string][][]string{
 	"drill": {{"drill", "drill.yaml", "--print-spec"}, {"drill", "drill.yaml", "--dry-run"},
 		{"drill", "commands.yaml", "--print-spec"}, {"drill", "commands.yaml", "--dry-run"},
 		{"drill", "k8s:db/mongo", "--fault", "pod-kill:primary", "--print-spec"}},
-	"run": {{"run", "-f", "run.yaml", "--print-spec"}, {"run", "-f", "addressed-run.yaml", "--print-spec"}},
+	"run":        {{"run", "-f", "run.yaml", "--print-spec"}, {"run", "-f", "addressed-run.yaml", "--print-spec"}},
+	"run resume": {{"run", "--resume", "killed"}, {"run", "--resume", "dr/killed"}, {"run", "null:", "--resume", "killed"}},
 }
 
 // connects are commands that start nothing, and whose only use is a connection to what their command line names.
@@ -335,8 +362,8 @@ func TestNothingStarts(t *testing.T) {
 	home := filepath.Join(t.TempDir(), "home")
 	t.Setenv("PLIMSOLL_HOME", home)
 	x := newTraps(t, filepath.Join(t.TempDir(), "trap"))
-	x.trapRecords(t)
-	if err := errors.Join(os.Mkdir("made", 0o700), os.Mkdir(home, 0o700)); err != nil {
+	x.trapRecords(t, home)
+	if err := os.Mkdir("made", 0o700); err != nil {
 		t.Fatal(err)
 	}
 	x.marks()
@@ -356,8 +383,46 @@ func TestNothingStarts(t *testing.T) {
 				t.Errorf("plimsoll %s ends with %d: %s", line, code, out)
 			}
 			ends := slices.ContainsFunc(mustSucceed, func(p string) bool { return strings.HasPrefix(line, p) })
-			if ends && code != exitSuccess {
+			if ends && !resumes && code != exitSuccess {
 				t.Errorf("plimsoll %s ends with %d: %s", line, code, out)
+			}
+		}
+	}
+}
+
+// A plan reads workload files, recordings and histograms to compute sizes and times. It shows nothing of a file that is
+// something else, and waits for no pipe.
+func TestPlansShowNoFiles(t *testing.T) {
+	work := t.TempDir()
+	t.Chdir(work)
+	t.Setenv("PLIMSOLL_HOME", filepath.Join(work, "home"))
+	x := &traps{replace: strings.NewReplacer()}
+	const secret = "hunter2Sekret"
+	for name, text := range map[string]string{"histogram": secret + "\n", "columns": secret + "\t" + secret + "\n",
+		"blocks": "BlockSize\t" + secret + "\n", "bucket": "BlockSize\t1\n" + secret + "\t1\n", "secret.yaml": secret + "\n",
+		"keys.yaml": "password: " + secret + "\n", "login.json": `{"auths": {"h": {"auth": "` + secret + `"}}}`,
+		"collections.yaml": "collections: " + secret + "\n", "recording": secret + "\n"} {
+		x.write(t, name, text)
+	}
+	for _, name := range []string{"pipe", "pipe.yaml"} {
+		if err := unix.Mkfifo(name, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	histogram := func(name string) string {
+		return "{name: a, records: 10, params: {fieldlengthdistribution: histogram, fieldlengthhistogram: " + name + "}}"
+	}
+	for _, run := range []string{"workload: " + histogram("histogram"), "workload: " + histogram("columns"),
+		"workload: " + histogram("blocks"), "workload: " + histogram("bucket"), "workload: " + histogram("pipe"),
+		"workload: {name: secret.yaml}", "workload: {name: keys.yaml}", "workload: {name: login.json}",
+		"workload: {name: collections.yaml}", "workload: {name: pipe.yaml}", "load: {replay: recording}", "load: {replay: pipe}"} {
+		x.write(t, "run.yaml", "target: 'null:'\n"+run+"\n")
+		x.write(t, "study.yaml", "name: s\nrun:\n  target: 'null:'\n  "+run+
+			"\nfactors: [{path: load.workers, levels: [8, 16]}]\ntrials: 2\n")
+		for _, args := range [][]string{{"study", "plan", "study.yaml"}, {"run", "-f", "run.yaml", "--print-spec"}} {
+			code, out := inProcess(x, args)
+			if strings.Contains(out, secret) || code == exitSuccess && args[0] == "study" {
+				t.Errorf("%s of %s ends with %d:\n%s", args[0], run, code, out)
 			}
 		}
 	}

@@ -86,18 +86,23 @@ func (o *runOptions) run(cmd *cobra.Command, env *environment, args []string) er
 		target = args[0]
 	}
 	if o.resume != "" {
-		return o.complete(cmd.Context(), env, target)
+		return o.complete(cmd, env, target)
 	}
 	spec, err := o.spec.spec(cmd, env, target)
 	if err != nil {
 		return err
 	}
 	if o.dry {
-		spec.Target = store.Redact(spec.Target)
+		spec.Target, spec.Workload.File = store.Redact(spec.Target), nil // its name is enough, and it may be any file
 		return printYAML(env.stdout, spec)
 	}
 	warnOfFaults(env, spec.Target)
 	opts := run.Options{Dir: recordDir(env, spec)}
+	if spec.Load.Place != "" { // it can be resumed
+		if opts.Key, err = ownKey(env); err != nil {
+			return err
+		}
+	}
 	end, err := startWeb(env, o.web, opts.Dir)
 	if err != nil {
 		return err
@@ -124,8 +129,9 @@ func (o *runOptions) run(cmd *cobra.Command, env *environment, args []string) er
 }
 
 // complete finishes the run of a coordinator that was killed.
-func (o *runOptions) complete(ctx context.Context, env *environment, target string) error {
-	if err := readAddresses(env, &target); err != nil {
+func (o *runOptions) complete(cmd *cobra.Command, env *environment, target string) error {
+	given, err := o.again(cmd, env, &target)
+	if err != nil {
 		return err
 	}
 	places := o.agents.places(env, o.resume)
@@ -147,10 +153,25 @@ func (o *runOptions) complete(ctx context.Context, env *environment, target stri
 		}
 	}
 	opts := run.Options{Dir: o.resume}
-	result, err := execute(ctx, env, opts, o.quiet, func(ctx context.Context, opts run.Options) (*record.Run, error) {
-		return fleet.Resume(ctx, target, opts, fleet.Options{Places: places.find})
-	})
+	if opts.Key, err = ownKey(env); err != nil {
+		return err
+	}
+	result, err := execute(cmd.Context(), env, opts, o.quiet,
+		func(ctx context.Context, opts run.Options) (*record.Run, error) {
+			return fleet.Resume(ctx, target, given, opts, fleet.Options{Places: places.find})
+		})
 	return o.conclude(env, result, err)
+}
+
+// again returns the specification that a run to resume began with, nil if only its target is given, and reads the
+// target.
+func (o *runOptions) again(cmd *cobra.Command, env *environment, target *string) (*spec.Run, error) {
+	if !o.spec.given(cmd) {
+		return nil, readAddresses(env, target)
+	}
+	asked, err := o.spec.spec(cmd, env, *target)
+	*target = asked.Target
+	return &asked, err
 }
 
 // conclude prints the result of a run, and returns how the command ends.

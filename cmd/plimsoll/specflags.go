@@ -301,6 +301,11 @@ func addStage(r *spec.Run, v string) error {
 	return err
 }
 
+// given says whether anything of a specification is given.
+func (s *specFlags) given(cmd *cobra.Command) bool {
+	return s.file != "" || len(s.properties)+len(s.apply) > 0 || cmd.Flags().Changed("load")
+}
+
 // spec merges the file, the flags, the defaults and the positional target.
 func (s *specFlags) spec(cmd *cobra.Command, env *environment, target string) (asked spec.Run, err error) {
 	if s.file != "" {

@@ -133,6 +133,15 @@ func recordKey(home string) *mac.Key {
 	return k
 }
 
+// ownKey is [recordKey] of this user's directory.
+func ownKey(env *environment) (*mac.Key, error) {
+	home, err := homeDir(env)
+	if err != nil {
+		return nil, err
+	}
+	return recordKey(home), nil
+}
+
 func (o *studyRunOptions) run(ctx context.Context, env *environment, file string) error {
 	if isSuite(file) {
 		return ofSuite("run", file)

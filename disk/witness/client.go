@@ -7,6 +7,8 @@ import (
 	"net"
 	"strings"
 	"time"
+
+	"github.com/plimsoll-bench/plimsoll/internal/permit"
 )
 
 // patience bounds an answer of the witness.
@@ -23,6 +25,9 @@ type Client struct {
 // Dial connects to the witness at an address and starts or continues a session.
 func Dial(ctx context.Context, address, session string) (*Client, error) {
 	if err := CheckSession(session); err != nil {
+		return nil, err
+	}
+	if err := permit.Check(ctx, permit.Dial, "the witness"); err != nil {
 		return nil, err
 	}
 	conn, err := (&net.Dialer{Timeout: patience}).DialContext(ctx, "tcp", address)

@@ -22,6 +22,7 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/fleet"
 	"github.com/plimsoll-bench/plimsoll/internal/kube"
+	"github.com/plimsoll-bench/plimsoll/internal/permit"
 )
 
 const (
@@ -89,6 +90,9 @@ func New(c *Cluster, s Settings, to Coordinator) *Placer {
 
 // Place starts the agents that are missing, in a Job of their own.
 func (p *Placer) Place(ctx context.Context, n int, tell func(string)) ([]fleet.Link, error) {
+	if err := permit.Check(ctx, permit.Dial, "Kubernetes"); err != nil {
+		return nil, err
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.n < n {

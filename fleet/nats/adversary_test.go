@@ -433,3 +433,133 @@ func TestFlood(t *testing.T) {
 		t.Error(fmt.Sprint("expelled: ", c.server.expelled))
 	}
 }
+
+// beating connects an agent that beats and does nothing else.
+func beating(t *testing.T, c *Coordinator, name string) *program {
+	t.Helper()
+	o := AgentOptions{Server: c.serverOf(), Facts: fleet.Facts{Name: name}}
+	p, err := newProgram(o, noPart)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.nc, err = o.Server.connect(name, client.UserInfo(p.id, p.token.password()), client.Secure(pinned(p.token.print)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.state.Nonce = c.nonce
+	gone, all := make(chan struct{}), sync.WaitGroup{}
+	all.Go(func() {
+		for ticker := time.NewTicker(beatEvery / 10); ; {
+			p.beat()
+			select {
+			case <-ticker.C:
+			case <-gone:
+				return
+			}
+		}
+	})
+	t.Cleanup(func() { close(gone); all.Wait(); p.nc.Close() })
+	await(t, "the agent "+name, func() bool { return c.heardOf(name) == 1 })
+	return p
+}
+
+// An agent that beats and does not join the run is left out, and another one takes its place.
+func TestAgentThatNeverJoins(t *testing.T) {
+	t.Parallel()
+	c := open(t, Options{})
+	c.joinAtMost = time.Second
+	beating(t, c, "mute")
+	told, done := make(chan string, 100), make(chan []fleet.Link, 1)
+	go func() {
+		links, err := c.Wait(t.Context(), 1, func(text string) { told <- text })
+		if err != nil {
+			t.Error(err)
+		}
+		done <- links
+	}()
+	for text := range told {
+		if strings.Contains(text, "the agent mute did not join the run within 1s") {
+			break
+		}
+	}
+	c.mu.Lock()
+	c.joinAtMost = patience // the honest one may be slow
+	c.mu.Unlock()
+	wires := make(chan fleet.Wire, 1)
+	start(t, AgentOptions{Server: c.serverOf(), Facts: fleet.Facts{Name: "good"}}, hand(wires))
+	if links := <-done; len(links) != 1 || links[0].Facts().Name != "good" {
+		t.Errorf("links %v", links)
+	}
+	<-wires
+}
+
+// An agent of an older protocol is told what to do.
+func TestOlderProtocol(t *testing.T) {
+	t.Parallel()
+	c := open(t, Options{Version: "1.2.3"})
+	ended := start(t, AgentOptions{Server: c.serverOf(), Facts: fleet.Facts{Name: "old", Version: "1.2.3",
+		Protocol: fleet.Protocol - 1}}, noPart)
+	if err := <-ended; err == nil || !strings.Contains(err.Error(), fmt.Sprintf("protocol %d", fleet.Protocol-1)) ||
+		!strings.Contains(err.Error(), "install the same release on both") {
+		t.Errorf("it ends with %v", err)
+	}
+}
+
+// What the server stores of an agent is bounded, whether anybody can read it or not. An agent that exceeds that is
+// ended, and what it stored is removed. One that stays within the bound is heard.
+func TestStoreOfAnAgent(t *testing.T) {
+	t.Parallel()
+	c := open(t, Options{})
+	c.bytesFirst = 8 << 20
+	wires := make(chan fleet.Wire, 1)
+	start(t, AgentOptions{Server: c.serverOf(), Facts: fleet.Facts{Name: "honest"}}, hand(wires))
+	begin := make(chan struct{}) // when both have joined
+	thief := AgentOptions{Server: c.serverOf(), Facts: fleet.Facts{Name: "thief"}}
+	start(t, thief, func(ctx context.Context, w fleet.Wire) error {
+		mine := w.(*wire)
+		junk := make([]byte, partBytes)
+		select {
+		case <-begin:
+		case <-ctx.Done():
+		}
+		for ctx.Err() == nil && mine.nc.IsConnected() { // until the coordinator ends it
+			if _, err := mine.js.PublishMsg(ctx, &client.Msg{Subject: mine.subject, Data: junk}); err != nil {
+				time.Sleep(retryEvery)
+			}
+		}
+		return nil
+	})
+	links := c.wait(t, 2)
+	close(begin)
+	stream, err := c.js.Stream(t.Context(), c.space.stream(c.state.Runs[0].ID))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if most := stream.CachedInfo().Config.MaxBytes; most != 2*c.bytesFirst {
+		t.Errorf("the stream may have %d bytes", most)
+	}
+	if _, err := links[1].Receive(); err == nil || !strings.Contains(err.Error(), "more than an agent may") {
+		t.Errorf("the link to %s ends with %v", links[1].Facts().Name, err)
+	}
+	await(t, "the removal of what it stored", func() bool {
+		info, err := stream.Info(t.Context())
+		return err == nil && info.State.Bytes < 1<<20
+	})
+	agent, text := <-wires, strings.Repeat("x", 4<<20)
+	agent.Send([]byte(text))
+	expectFrames(t, links[0], text)
+}
+
+// The store of a run is at most half of what the server may store. On the user's server the user limits it.
+func TestStoreOfARun(t *testing.T) {
+	c := open(t, Options{})
+	whole := c.server.store()
+	for n, want := range map[int]int64{1: min(bytesFirst, whole/2), mostAgents: whole / 2} {
+		if got := c.storeOf(n, 0); got != want || got <= 0 {
+			t.Errorf("%d agents: %d bytes, want %d", n, got, want)
+		}
+	}
+	if got := (&Coordinator{}).storeOf(1, 0); got != -1 {
+		t.Errorf("on the user's server: %d bytes", got)
+	}
+}

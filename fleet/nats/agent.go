@@ -17,6 +17,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/plimsoll-bench/plimsoll/fleet"
+	"github.com/plimsoll-bench/plimsoll/internal/safeopen"
 )
 
 // AgentOptions are how an agent connects and what it says of itself.
@@ -153,7 +154,7 @@ func newProgram(o AgentOptions, part func(context.Context, fleet.Wire) error) (*
 		f.Cores = runtime.GOMAXPROCS(0)
 	}
 	if f.Machine == "" {
-		id, _ := os.ReadFile("/etc/machine-id") // only where it is
+		id, _ := safeopen.ReadPath("/etc/machine-id", 1<<10) // only where it is
 		f.Machine = strings.TrimSpace(string(id))
 	}
 	if f.Protocol == 0 {

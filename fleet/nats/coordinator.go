@@ -60,6 +60,9 @@ type Coordinator struct {
 	unresumed map[string]bool
 	foreign   map[string]string // what is wrong with agents of another release, by their names in subjects
 	changed   chan struct{}     // closed and replaced when something of agents changes
+
+	bytesFirst int64         // see [Coordinator.bytesOf]
+	joinAtMost time.Duration // how long an agent may take to join a run
 }
 
 // agent is an agent that is connected.
@@ -86,7 +89,7 @@ func Open(ctx context.Context, o Options) (*Coordinator, error) {
 	}
 	c := &Coordinator{opts: o, space: spaceOf(o.Space), state: s, closed: make(chan struct{}), agents: map[string]*agent{},
 		taken: map[string]bool{}, unresumed: map[string]bool{}, foreign: map[string]string{},
-		names: map[string]string{}, changed: make(chan struct{}),
+		names: map[string]string{}, changed: make(chan struct{}), bytesFirst: bytesFirst, joinAtMost: joinAtMost,
 		self: fleet.Facts{Protocol: fleet.Protocol, Version: o.Version, Commit: o.Commit}, nonce: randomName(16)}
 	if err := c.open(ctx); err != nil {
 		c.Close()
@@ -255,13 +258,13 @@ func (c *Coordinator) Token() string {
 // Wait returns links to n idle agents for a run when they are registered. tell, if it is not nil, shows a person how
 // many are missing. Agents of another release do not count.
 func (c *Coordinator) Wait(ctx context.Context, n int, tell func(string)) ([]fleet.Link, error) {
-	if err := c.tidy(ctx); err != nil {
-		return nil, err
-	}
 	if tell == nil {
 		tell = func(string) {}
 	}
 	for {
+		if err := c.tidy(ctx); err != nil {
+			return nil, err
+		}
 		list, err := c.gather(ctx, n, tell)
 		if err != nil {
 			return nil, err
@@ -289,7 +292,7 @@ func (c *Coordinator) Wait(ctx context.Context, n int, tell func(string)) ([]fle
 }
 
 // errEnded is the error of an agent that ended before it joined a run. Another one may take its place.
-var errEnded = errors.New("it has ended")
+var errEnded = errors.New("it is left out")
 
 // gather takes idle agents until it has n, and returns them in the order of their names.
 func (c *Coordinator) gather(ctx context.Context, n int, tell func(string)) (list []entry, err error) {
@@ -365,8 +368,9 @@ func (c *Coordinator) begin(ctx context.Context, list []entry) (*run, error) {
 	_, err = c.js.CreateStream(ctx, jetstream.StreamConfig{
 		Name: c.space.stream(id), Subjects: []string{c.space.frames(id)}, Description: "messages of a run of plimsoll",
 		MaxConsumers: 4 * (len(list) + 1), // the default is 1000, and an agent that connects again has two for some time
-		// One agent cannot fill the store for the others.
+		// One agent cannot fill the store for the others, and all of them cannot fill the disk.
 		MaxMsgsPerSubject: quota(0), Discard: jetstream.DiscardNew, DiscardNewPerSubject: true, MaxMsgSize: 2 * partBytes,
+		MaxBytes: c.storeOf(len(list), 0),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("the NATS server makes no stream for the run: %w. Check its limits and its disk", err)
@@ -404,6 +408,7 @@ func (c *Coordinator) Resume(ctx context.Context) ([]fleet.Link, error) {
 	if err != nil {
 		return nil, err
 	}
+	r.began = stream.CachedInfo().Created
 	links := make([]fleet.Link, len(r.links))
 	for i, l := range r.links {
 		links[i] = l
@@ -427,13 +432,13 @@ func (c *Coordinator) Resume(ctx context.Context) ([]fleet.Link, error) {
 
 // inviteAll invites the agents of a run until all have joined.
 func (c *Coordinator) inviteAll(ctx context.Context, r *run) error {
-	waiting := slices.Clone(r.links)
+	waiting, since := slices.Clone(r.links), time.Now()
 	ticker := time.NewTicker(retryEvery)
 	defer ticker.Stop()
 	for round := 0; len(waiting) > 0; round++ {
 		again := round%int(beatEvery/retryEvery) == 0
 		for i := len(waiting) - 1; i >= 0; i-- {
-			joined, err := c.invite(r, waiting[i], again)
+			joined, err := c.invite(r, waiting[i], again, time.Since(since))
 			if err != nil {
 				return err
 			}

@@ -40,6 +40,8 @@ const (
 	answerAtMost = 5 * time.Second
 	// manyAtMost is the time limit of what a thousand agents request at once: to register, to join a run, to store frames.
 	manyAtMost = 30 * time.Second
+	// joinAtMost is how long an agent that beats may take to join a run.
+	joinAtMost = 2 * manyAtMost
 	// retryEvery is the pause before something is tried again.
 	retryEvery = 100 * time.Millisecond
 )

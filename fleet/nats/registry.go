@@ -167,8 +167,9 @@ func (c *Coordinator) runOf(id string) *run {
 	return nil
 }
 
-// invite reports whether an agent has joined a run. It asks again if it is told to.
-func (c *Coordinator) invite(r *run, l *link, again bool) (joined bool, err error) {
+// invite reports whether an agent has joined a run. It asks again if it is told to. An agent that only beats does not
+// delay a run: it is ended.
+func (c *Coordinator) invite(r *run, l *link, again bool, waited time.Duration) (joined bool, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	a := c.agents[l.agent.id()]
@@ -179,6 +180,11 @@ func (c *Coordinator) invite(r *run, l *link, again bool) (joined bool, err erro
 		return true, nil
 	case a.beat.Refused != nil && a.beat.Refused.Run == r.id:
 		return false, fmt.Errorf("the agent %s cannot join the run: %s", a.Name, visible.Bounded(visible.Line(a.beat.Refused.Why), 1000))
+	}
+	if waited > c.joinAtMost {
+		a.expelled = fmt.Sprintf("this agent did not join a run within %v. Start it again", c.joinAtMost)
+		_ = c.send(a, request{Leave: a.expelled}) // the answer to its next beat says it again
+		return false, fmt.Errorf("the agent %s did not join the run within %v: %w", a.Name, c.joinAtMost, errEnded)
 	}
 	if again {
 		err = c.send(a, request{Join: r.id})

@@ -23,6 +23,9 @@ type run struct {
 	consume jetstream.ConsumeContext
 	ended   chan struct{} // closed when its stream is no more used
 
+	began  time.Time
+	stored []int64 // bytes of the messages of each agent; deliver uses it
+
 	mu   sync.Mutex
 	seen uint64 // sequence of the last message of the stream that was delivered
 	gone map[int]departure
@@ -65,7 +68,8 @@ func (l *link) used() bool {
 
 // newRun makes the links of a run whose stream is there.
 func (c *Coordinator) newRun(id string, agents []entry) (*run, error) {
-	r := &run{id: id, numbers: map[string]int{}, ended: make(chan struct{}), gone: map[int]departure{}}
+	r := &run{id: id, numbers: map[string]int{}, ended: make(chan struct{}), gone: map[int]departure{},
+		began: time.Now(), stored: make([]int64, len(agents))}
 	all := newWaiting()
 	for i, a := range agents {
 		r.numbers[a.id()] = i
@@ -86,7 +90,8 @@ func (c *Coordinator) newRun(id string, agents []entry) (*run, error) {
 
 // follow delivers the messages of the agents to their links, from the beginning of the stream.
 func (c *Coordinator) follow(ctx context.Context, r *run) (err error) {
-	r.consume, err = consume(ctx, c.js, c.space.stream(r.id), c.space.toCoordinator(r.id), r.deliver)
+	r.consume, err = consume(ctx, c.js, c.space.stream(r.id), c.space.toCoordinator(r.id),
+		func(m jetstream.Msg) { c.deliver(r, m) })
 	if err != nil {
 		return err
 	}
@@ -107,9 +112,15 @@ func consume(ctx context.Context, js jetstream.JetStream, stream, subject string
 	return ordered.Consume(deliver, jetstream.PullMaxMessagesWithBytesLimit(256, pulledBytes))
 }
 
-func (r *run) deliver(m jetstream.Msg) {
+// deliver takes a message of the stream of a run. At the embedded server only the agent itself can have sent it, so it
+// counts even if nobody can read it.
+func (c *Coordinator) deliver(r *run, m jetstream.Msg) {
 	_, last, _ := cutLast(m.Subject(), ".")
 	if i, ok := r.numbers[last]; ok {
+		r.stored[i] += int64(len(m.Data()))
+		if c.server != nil && r.stored[i] > c.bytesOf(1, time.Since(r.began.Round(0))) && !r.links[i].isBroken() {
+			r.links[i].Expel(fmt.Sprintf("it sent %d MiB to the server, more than an agent may", r.stored[i]>>20))
+		}
 		r.links[i].deliver(m.Data())
 	}
 	if about, err := m.Metadata(); err == nil {
@@ -234,6 +245,26 @@ const (
 
 func quota(seconds int) int64 { return quotaFirst + quotaPerSecond*int64(seconds) }
 
+// The bytes that the embedded server stores of one agent: more than package fleet lets it send.
+const (
+	bytesFirst     = 640 << 20
+	bytesPerSecond = 24 << 20
+)
+
+// bytesOf is how many bytes the embedded server stores of n agents after some time.
+func (c *Coordinator) bytesOf(n int, since time.Duration) int64 {
+	return int64(n) * (c.bytesFirst + int64(bytesPerSecond*since.Seconds()))
+}
+
+// storeOf bounds the stream of a run of n agents, -1 for no bound. The embedded server reserves that much of its store.
+// It may have the stream of an earlier run too. The limits of the user's server are the user's.
+func (c *Coordinator) storeOf(n int, since time.Duration) int64 {
+	if c.server == nil {
+		return -1
+	}
+	return min(c.bytesOf(n, since), c.server.store()/2)
+}
+
 // raise raises the quota of the agents of a run. If it fails, the next one is tried.
 func (c *Coordinator) raise(r *run, seconds int) {
 	ctx, cancel := context.WithTimeout(context.Background(), answerAtMost)
@@ -243,9 +274,9 @@ func (c *Coordinator) raise(r *run, seconds int) {
 		return
 	}
 	config := stream.CachedInfo().Config
-	if config.MaxMsgsPerSubject = max(config.MaxMsgsPerSubject, quota(seconds)); err == nil {
-		_, _ = c.js.UpdateStream(ctx, config)
-	}
+	config.MaxMsgsPerSubject = max(config.MaxMsgsPerSubject, quota(seconds))
+	config.MaxBytes = max(config.MaxBytes, c.storeOf(len(r.links), time.Duration(seconds)*time.Second))
+	_, _ = c.js.UpdateStream(ctx, config)
 }
 
 // expel ends an agent that sent more than it may, and what the server stores of it.

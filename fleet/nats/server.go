@@ -37,6 +37,9 @@ type embedded struct {
 	expelled map[string]bool // names of agents
 }
 
+// mostSubscriptions bounds those of a connection. An agent has two, and one for each part that it performs.
+const mostSubscriptions = 1000
+
 // coordinatorUser is the name of the coordinator at its server. No agent has it.
 const coordinatorUser = "coordinator"
 
@@ -104,6 +107,7 @@ func newEmbedded(dir, space string, s *state) (*embedded, error) {
 		TLSConfig:  &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS13},
 		TLSTimeout: manyAtMost.Seconds(),
 		JetStream:  true, StoreDir: filepath.Join(dir, "store"), NoSystemAccount: true,
+		MaxConn: mostAgents + 1, MaxSubs: mostSubscriptions,
 	}
 	return e, nil
 }
@@ -144,6 +148,16 @@ func (e *embedded) start() (string, error) {
 	}
 	e.opts.Port = bound.Port
 	return net.JoinHostPort(e.opts.Host, strconv.Itoa(bound.Port)), nil
+}
+
+// store is how many bytes the server may store: three quarters of what was free when it started.
+func (e *embedded) store() int64 {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.now == nil || e.now.JetStreamConfig() == nil {
+		return 0
+	}
+	return e.now.JetStreamConfig().MaxStore
 }
 
 // probe writes to the store. A server whose disk is full says so only in its log, and does not answer publishers.

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -19,6 +18,8 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/fleet"
 	"github.com/plimsoll-bench/plimsoll/internal/childproc"
+	"github.com/plimsoll-bench/plimsoll/internal/replace"
+	"github.com/plimsoll-bench/plimsoll/internal/safeopen"
 )
 
 // Coordinator is where agents connect, on loopback of this machine.
@@ -39,6 +40,9 @@ const leaveAtMost = 5 * time.Second
 
 // tunnelsFile has the ports of the hosts, so that a coordinator that is started again is found through them.
 const tunnelsFile = "ssh.json"
+
+// maxTunnels bounds the file: a thousand hosts of some hundred bytes.
+const maxTunnels = 1 << 20
 
 // Placer places agents on hosts.
 type Placer struct {
@@ -96,7 +100,7 @@ var _ fleet.Resumer = (*Placer)(nil)
 func (p *Placer) Resume(ctx context.Context) ([]fleet.Link, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	text, err := os.ReadFile(filepath.Join(p.dir, tunnelsFile))
+	text, err := safeopen.ReadFile(p.dir, tunnelsFile, maxTunnels)
 	if err != nil {
 		return nil, err
 	}
@@ -122,7 +126,7 @@ func (p *Placer) keep() error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(p.dir, tunnelsFile), text, 0o600)
+	return replace.File(filepath.Join(p.dir, tunnelsFile), text, 0o600, false)
 }
 
 // wait waits for agents, but not for those whose ssh has ended.

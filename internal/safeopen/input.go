@@ -149,13 +149,29 @@ func secretMode(mode fs.FileMode, owner, user int) bool {
 	return others == 0 || others == 0o040 && owner == 0 && user != 0
 }
 
+// CheckSecret returns an error if other users can read or change a regular file, which has a secret.
+func CheckSecret(path string) error {
+	info, err := os.Stat(path)
+	if err != nil || !info.Mode().IsRegular() {
+		return err
+	}
+	return checkSecret(path, info)
+}
+
+func checkSecret(path string, info fs.FileInfo) error {
+	if private(info) {
+		return nil
+	}
+	return fmt.Errorf("%s can be read or changed by other users. Run: chmod 600 %[1]s", path)
+}
+
 func readSecret(in *limited) (string, error) {
 	info, err := in.file.Stat()
+	if err == nil {
+		err = checkSecret(in.file.Name(), info)
+	}
 	if err != nil {
 		return "", err
-	}
-	if !private(info) {
-		return "", fmt.Errorf("%s can be read or changed by other users. Run: chmod 600 %[1]s", in.file.Name())
 	}
 	text, err := io.ReadAll(in)
 	return strings.ReplaceAll(string(text), "\r\n", "\n"), err

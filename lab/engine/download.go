@@ -12,6 +12,7 @@ import (
 	"path"
 	"strings"
 
+	"github.com/plimsoll-bench/plimsoll/internal/permit"
 	"github.com/plimsoll-bench/plimsoll/internal/safeopen"
 )
 
@@ -43,6 +44,9 @@ func isURL(s string) bool {
 func (f fetcher) open(ctx context.Context, source string) (io.ReadCloser, error) {
 	if !isURL(source) {
 		return safeopen.OpenFile(source)
+	}
+	if err := permit.Check(ctx, permit.Dial, "the server of archives"); err != nil {
+		return nil, err
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, source, nil)
 	if err != nil {

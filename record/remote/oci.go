@@ -7,7 +7,6 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"os"
 	"strings"
 
 	"github.com/google/go-containerregistry/pkg/authn"
@@ -18,6 +17,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
 	"github.com/google/go-containerregistry/pkg/v1/static"
 	"github.com/google/go-containerregistry/pkg/v1/types"
+
+	"github.com/plimsoll-bench/plimsoll/internal/safeopen"
 )
 
 // mediaType is that of the one layer of an image that is a record.
@@ -79,7 +80,7 @@ func (o *oci) Put(ctx context.Context, file, path string) error {
 	if len(strings.TrimSuffix(file, suffix)) > maxTag {
 		return fmt.Errorf("the name %s is longer than a tag may be (%d). Use a shorter branch name", file, maxTag)
 	}
-	b, err := os.ReadFile(path)
+	b, err := safeopen.ReadPath(path, maxPacked)
 	if err != nil {
 		return err
 	}

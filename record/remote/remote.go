@@ -12,6 +12,9 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/plimsoll-bench/plimsoll/internal/permit"
+	"github.com/plimsoll-bench/plimsoll/internal/safeopen"
 )
 
 // Store keeps archives by name. A name has letters, digits, dots, dashes and underscores, and sorts by time.
@@ -56,6 +59,9 @@ type Skipped struct {
 // archive that cannot be read is skipped. The error is that of the store or of ctx.
 func Pull(ctx context.Context, s Store, branch, dir string, limit int) (Pulled, error) {
 	var p Pulled
+	if err := permit.Check(ctx, permit.Dial, "the store"); err != nil {
+		return p, err
+	}
 	names, err := s.List(ctx)
 	if err != nil {
 		return p, fmt.Errorf("cannot list the records of the store: %w", err)
@@ -151,14 +157,14 @@ func (d directory) List(context.Context) ([]string, error) {
 }
 
 func (d directory) Get(_ context.Context, name string) (io.ReadCloser, error) {
-	return os.Open(filepath.Join(string(d), name))
+	return safeopen.Open(string(d), name)
 }
 
 func (d directory) Put(_ context.Context, name, file string) error {
 	if err := os.MkdirAll(string(d), 0o755); err != nil {
 		return err
 	}
-	from, err := os.Open(file)
+	from, err := safeopen.OpenFile(file)
 	if err != nil {
 		return err
 	}

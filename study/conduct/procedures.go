@@ -222,7 +222,7 @@ func (f *search) replay(j job) (study.Result, record.Trial, bool, error) {
 		}
 		dir := filepath.Join(f.o.Dir, last.Record)
 		r, err := record.OpenRun(dir)
-		if err != nil || !sameRun(r.Specification, j.spec) {
+		if err != nil || !r.Of(j.spec) {
 			return study.Result{}, record.Trial{}, false, nil // it must be measured again
 		}
 		return study.Result{Run: r, Seconds: func() ([]study.Second, error) { return Seconds(dir) }}, *last, true, nil

@@ -1,7 +1,6 @@
 package conduct
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -254,7 +253,7 @@ func (s *session) judgeRecord(t *record.Trial, procedure string) *record.Run {
 	switch {
 	case err != nil || r.Status != record.Complete || altered:
 		t.Status, t.Problem = record.TrialLost, "the study ended during the trial"
-	case procedure == "" && (!planned || !sameRun(r.Specification, seeded(s.log.study.Specification.Seed, *t, spec))):
+	case procedure == "" && (!planned || !r.Of(seeded(s.log.study.Specification.Seed, *t, spec))):
 		t.Status, t.Problem = record.TrialLost, "its record is of another run"
 	case cutShort(r) != "":
 		t.Status, t.Problem = record.TrialFailed, cutShort(r)
@@ -270,15 +269,4 @@ func (s *session) judgeRecord(t *record.Trial, procedure string) *record.Run {
 		return r
 	}
 	return nil
-}
-
-// sameRun reports whether a record is of a run, except for its directory and whether data were dropped.
-func sameRun(recorded, asked spec.Run) bool {
-	asked = record.RedactedRun(asked)
-	for _, s := range []*spec.Run{&recorded, &asked} {
-		s.Out, s.LoadPhase.Drop = "", false
-	}
-	a, errA := json.Marshal(recorded)
-	b, errB := json.Marshal(asked)
-	return errA == nil && errB == nil && bytes.Equal(a, b)
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"math"
 	"strings"
+	"sync"
 	"testing"
 	"unicode"
 
@@ -211,10 +212,14 @@ func unpacked(t testing.TB, b []byte) []byte {
 
 func packed(t testing.TB, b []byte) []byte {
 	t.Helper()
-	z, err := zstd.NewWriter(nil)
+	z, err := encoder()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer z.Close()
 	return z.EncodeAll(b, nil)
 }
+
+// encoder is shared, because a new one costs far more than what the fuzz targets compress with it.
+var encoder = sync.OnceValues(func() (*zstd.Encoder, error) {
+	return zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest))
+})
