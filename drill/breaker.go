@@ -38,6 +38,9 @@ type breaker struct {
 	loadOver chan struct{} // closed when the load is over
 	once     sync.Once
 	running  sync.WaitGroup // one for each fault
+	under    sync.WaitGroup // one for each fault that is not reverted, and for each event that has not ended
+
+	latest time.Time // when events must have ended
 
 	mu   sync.Mutex
 	list []*roundFault
@@ -65,8 +68,14 @@ func newBreaker(c *campaign, asked spec.Drill, t *target, e *events) *breaker {
 func (b *breaker) schedule(ctx, after context.Context, loadBegan time.Time) {
 	measured := loadBegan.Add(b.spec.Run.Load.Warmup.Std())
 	end := measured.Add(b.spec.Measured())
+	b.latest = end.Add(b.spec.Recovery.Std())
+	start := func(do func(over func())) {
+		b.under.Add(1)
+		over := sync.OnceFunc(b.under.Done)
+		b.running.Go(func() { defer over(); do(over) })
+	}
 	if b.spec.External {
-		b.running.Go(func() { b.external(ctx, end) })
+		start(func(func()) { b.external(ctx, end) })
 		return
 	}
 	for _, f := range b.spec.Faults {
@@ -76,9 +85,18 @@ func (b *breaker) schedule(ctx, after context.Context, loadBegan time.Time) {
 		if f.For > 0 {
 			until = due.Add(f.For.Std())
 		}
-		b.running.Go(func() { b.run(ctx, after, f, due, until) })
+		start(func(over func()) { b.run(ctx, after, f, due, until, over) })
 	}
 }
+
+// isEvent reports whether a fault is planned maintenance, which ends by itself.
+func isEvent(f spec.Fault) bool {
+	a := fault.Find(f.Strike.Action)
+	return f.Exec == nil && a != nil && a.Event
+}
+
+// hasEvents reports whether the drill has planned events. Its load goes on until they have ended.
+func (b *breaker) hasEvents() bool { return slices.ContainsFunc(b.spec.Faults, isEvent) }
 
 // loadEnded cancels faults that are not injected yet, and heals the others except those that stay.
 func (b *breaker) loadEnded() { b.once.Do(func() { close(b.loadOver) }) }
@@ -86,10 +104,10 @@ func (b *breaker) loadEnded() { b.once.Do(func() { close(b.loadOver) }) }
 // wait returns when all faults are healed or cancelled, except those that stay.
 func (b *breaker) wait() { b.running.Wait() }
 
-// waiting is wait as a channel, which is closed then.
+// waiting returns a channel that is closed when all faults are healed or cancelled and all events have ended.
 func (b *breaker) waiting() <-chan struct{} {
 	done := make(chan struct{})
-	go func() { b.running.Wait(); close(done) }()
+	go func() { b.under.Wait(); close(done) }()
 	return done
 }
 
@@ -106,15 +124,12 @@ func (b *breaker) sleepUntil(ctx context.Context, at time.Time) bool {
 	return false
 }
 
-// run injects one fault, verifies it, waits, and heals it.
-func (b *breaker) run(ctx, after context.Context, asked spec.Fault, due, until time.Time) {
+// run injects one fault, verifies it, waits, and heals it. It calls over when an event has ended.
+func (b *breaker) run(ctx, after context.Context, asked spec.Fault, due, until time.Time, over func()) {
 	if !b.sleepUntil(ctx, due.Add(-describeBefore)) {
 		return
 	}
-	f := &roundFault{spec: asked, before: b.members(ctx)}
-	if a := fault.Find(asked.Strike.Action); asked.Exec == nil && a != nil {
-		f.event = a.Event
-	}
+	f := &roundFault{spec: asked, before: b.members(ctx), event: isEvent(asked)}
 	if !b.sleepUntil(ctx, due) {
 		return
 	}
@@ -127,7 +142,7 @@ func (b *breaker) run(ctx, after context.Context, asked spec.Fault, due, until t
 		f.injector, err = b.target.platform.Fault(asked, limit)
 	}
 	if err == nil && f.event {
-		b.event(ctx, after, f)
+		b.event(ctx, after, f, over)
 		return
 	}
 	if err == nil {
@@ -153,7 +168,7 @@ func (b *breaker) run(ctx, after context.Context, asked spec.Fault, due, until t
 	if asked.Stay {
 		return
 	}
-	if asked.For > 0 {
+	if asked.For > 0 || b.hasEvents() {
 		b.sleepUntil(ctx, until)
 	} else {
 		b.sleepUntil(ctx, until.Add(labHealsAfter)) // the load ends before that
@@ -165,11 +180,11 @@ func (b *breaker) run(ctx, after context.Context, asked spec.Fault, due, until t
 }
 
 // event runs a planned event until its end or its limit, verifies it, and removes what it left behind after the load.
-func (b *breaker) event(ctx, after context.Context, f *roundFault) {
+func (b *breaker) event(ctx, after context.Context, f *roundFault, over func()) {
 	b.progress.enter(record.StageBroken)
 	b.progress.note("event", "event begun: "+f.spec.Strike.String())
 	ending := wait.Wait{Name: "end of " + f.spec.Strike.String() + " within the measured time and the time for recovery (--recovery)",
-		Limit: b.spec.Measured() + b.spec.Recovery.Std()}
+		Limit: time.Until(b.latest)}
 	err := ending.Do(ctx, func(ctx context.Context) error { return b.injectIn(ctx, f) })
 	b.locked(func() {
 		f.Healed = f.Effective
@@ -186,7 +201,7 @@ func (b *breaker) event(ctx, after context.Context, f *roundFault) {
 		b.verify(ctx, f, time.Time{})
 	}
 	b.progress.healed(b.unhealed())
-	if !f.Injected() {
+	if over(); !f.Injected() {
 		return
 	}
 	<-b.loadOver

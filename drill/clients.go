@@ -32,6 +32,7 @@ func Duties() fleet.Duties { return fleet.Duties{clientDuty: keepBooks} }
 type books struct {
 	name    string  // of the workload
 	share   float64 // of reads; 0 is the workload's default
+	timeout time.Duration
 	ledger  *ledger.Ledger
 	wrapped workload.Workload // with the ledger; nil until the load is opened
 	watch   *watcher
@@ -60,6 +61,7 @@ func (b *books) workload(open func() (workload.Workload, error)) (w workload.Wor
 		return nil, err
 	}
 	b.wrapped, b.watch = w, newWatcher(w)
+	b.watch.timeout = int64(b.timeout)
 	if b.placed != nil {
 		b.watch.place = b.placed
 	}
@@ -82,6 +84,8 @@ type clientBrief struct {
 	Workload string `json:"workload"`
 	// Share is the share of reads in the workload ledger.
 	Share float64 `json:"share,omitempty"`
+	// Timeout is that of an operation, in nanoseconds.
+	Timeout time.Duration `json:"timeout_ns"`
 	// Writers is the most writers that each client has. The writers of client n are numbered from n times as many.
 	Writers int `json:"writers"`
 	// Placement is that of the collections in a sharded cluster, otherwise nil.
@@ -103,21 +107,21 @@ type handedOver struct {
 	Courses []wireCourse // by class and shard
 }
 
-// wireCourse is a course as it travels: nine numbers for each slice.
+// wireCourse is a course as it travels: eleven numbers for each slice.
 type wireCourse struct {
 	Class  string
 	Writes bool
 	Shard  int
-	Slices [][9]int64
+	Slices [][11]int64
 }
 
 // wire is a slice as it travels.
-func (s slice) wire() [9]int64 {
+func (s slice) wire() [11]int64 {
 	hung := int64(0)
 	if s.hung {
 		hung = 1
 	}
-	return [9]int64{s.number, s.ok, s.okFirst, s.okLast, s.failed, s.failFirst, s.failLast, hung, s.checked}
+	return [11]int64{s.number, s.ok, s.okFirst, s.okLast, s.failed, s.failFirst, s.failLast, hung, s.checked, s.timely, s.sent}
 }
 
 // keepBooks makes a client keep its books.
@@ -126,7 +130,7 @@ func keepBooks(raw json.RawMessage, o *run.Options) (fleet.HandOver, error) {
 	if err := json.Unmarshal(raw, &b); err != nil {
 		return nil, fmt.Errorf("the brief of a client of a drill: %w", err)
 	}
-	k := &books{name: b.Workload, share: b.Share, ledger: ledger.New(ledger.Options{Run: b.Run, Seed: b.Seed,
+	k := &books{name: b.Workload, share: b.Share, timeout: b.Timeout, ledger: ledger.New(ledger.Options{Run: b.Run, Seed: b.Seed,
 		First: o.Client * b.Writers, Writers: b.Writers, Processes: o.Clients})}
 	k.place(b.Placement)
 	var began atomic.Pointer[time.Time]
@@ -168,6 +172,7 @@ type operations struct {
 	dir    string // of the run's record
 	number uint32 // of the run, in each write
 	books  books
+	probes *probes // nil for a load that they cannot go beside
 
 	handed    []received // by client; nil if this process makes the load
 	parts     []course   // by class and shard, of the clients that ran until the end
@@ -208,7 +213,7 @@ func (o *operations) duty(place func(), started func(time.Time)) fleet.Duty {
 			o.handed = make([]received, o.clients())
 		}
 		return clientBrief{Run: o.number, Seed: o.spec.Workload.Seed, Workload: o.books.name,
-			Share: o.books.share, Writers: o.writersPerClient(), Placement: o.books.placed}
+			Share: o.books.share, Timeout: o.books.timeout, Writers: o.writersPerClient(), Placement: o.books.placed}
 	})}
 }
 
@@ -248,13 +253,24 @@ func (r *received) add(w wireCourse, late int64) {
 // gather completes the books of all clients after the load. shift is the run time of the record at which the load
 // began.
 func (o *operations) gather(result *record.Run, shift int64) {
-	if o.handed == nil {
-		if o.books.watch != nil {
-			o.parts = o.books.watch.courses(true)
-			o.byClass = byClass(o.parts)
-		}
+	switch {
+	case o.handed != nil:
+		o.gatherClients(result, shift)
+	case o.books.watch != nil:
+		o.parts = o.books.watch.courses(true)
+	default:
 		return
 	}
+	var shards []string
+	if o.books.placed != nil {
+		shards = o.books.placed.Shards
+	}
+	o.parts = append(o.parts, o.probes.courses(shards)...)
+	o.byClass = byClass(o.parts)
+}
+
+// gatherClients completes what the clients handed over.
+func (o *operations) gatherClients(result *record.Run, shift int64) {
 	for _, c := range result.Clients {
 		o.clockUncertainty = max(o.clockUncertainty, c.ClockUncertainty)
 	}
@@ -278,7 +294,6 @@ func (o *operations) gather(result *record.Run, shift int64) {
 		o.perClient = nil
 	}
 	o.sortClasses()
-	o.byClass = byClass(o.parts)
 }
 
 // sortClasses puts the courses in the order of the classes, which arrive in any.
@@ -329,17 +344,23 @@ func (o *operations) unknownTexts() (list []string) {
 // First and last ends stay exact. The other operations of a slice may move to the next one.
 func (w wireCourse) move(late int64, to map[int64]*slice) {
 	for _, n := range w.Slices {
-		s := slice{ok: n[1], okFirst: n[2], okLast: n[3], failed: n[4], failFirst: n[5], failLast: n[6], hung: n[7] != 0,
-			checked: n[8]}
-		if s.ok > 0 {
-			s.okFirst, s.okLast = s.okFirst+late, s.okLast+late
-		}
-		if s.failed > 0 {
-			s.failFirst, s.failLast = s.failFirst+late, s.failLast+late
-		}
-		s.number = (n[0]*sliceLength + late) / sliceLength
+		s := slice{number: n[0], ok: n[1], okFirst: n[2], okLast: n[3], failed: n[4], failFirst: n[5], failLast: n[6], hung: n[7] != 0,
+			checked: n[8], timely: n[9], sent: n[10]}
+		s.move(late)
 		addSlice(to, s)
 	}
+}
+
+// move moves a slice to a clock that began so many nanoseconds earlier.
+func (s *slice) move(late int64) {
+	if s.answered() {
+		s.okFirst, s.okLast = s.okFirst+late, s.okLast+late
+	}
+	if s.refused() {
+		s.failFirst, s.failLast = s.failFirst+late, s.failLast+late
+	}
+	s.sent += late
+	s.number = (s.number*sliceLength + late) / sliceLength
 }
 
 // unspread returns the first collection of the load that is not on all shards; "" if all are, or if that is not known.

@@ -154,8 +154,8 @@ func (c *campaign) rounds(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		c.progress.round(n)
 		asked, delay := c.spec.Round(n)
+		c.progress.round(n, asked.Measured())
 		if c.spec.Repeat > 1 {
 			c.progress.Note(fmt.Sprintf("round %d of %d%s", n, c.spec.Repeat, laterText(delay)))
 		}

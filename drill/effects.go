@@ -44,9 +44,12 @@ const (
 	gapSure = int64(1e9)
 )
 
+// spanMost is the longest time over which throughput is compared.
+const spanMost = 5 * time.Second
+
 // spanOf returns the time over which throughput is compared. It is 1 to 5 s, so that the scatter of a thousand
 // operations does not decide.
-func spanOf(before float64) int64 { return int64(min(max(1000/before, 1), 5) * 1e9) }
+func spanOf(before float64) int64 { return int64(min(max(1000/before, 1), spanMost.Seconds()) * 1e9) }
 
 // addEffects adds what the first fault meant to a round: for all clients, for each client and for each shard.
 func (o *operations) addEffects(out *record.DrillRound, shift int64) {
@@ -91,7 +94,7 @@ func (o *operations) effectsOf(out *record.DrillRound, shift int64, client int, 
 		out.Effects = append(out.Effects, e)
 	}
 	add(list[0], "")
-	if reads, writes := ofKind(list, false), ofKind(list, true); len(reads.slices) > 0 && len(writes.slices) > 0 {
+	if reads, writes := ofKind(list, false), ofKind(list, true); reads.loaded() && writes.loaded() {
 		add(reads, record.KindReads)
 		add(writes, record.KindWrites)
 	}
@@ -99,7 +102,9 @@ func (o *operations) effectsOf(out *record.DrillRound, shift int64, client int, 
 		return // its classes would be too many figures
 	}
 	for _, c := range list[1:] {
-		add(c, "")
+		if !c.ofProbes() {
+			add(c, "")
+		}
 	}
 }
 
@@ -154,7 +159,7 @@ func effectOf(c course, w window) record.DrillEffect {
 	}
 	e.Before = rate(c, max(w.from, w.baseline), w.fault)
 	if from, until := w.broken(); until > from {
-		e.During = rate(c, from, until)
+		e.During = timelyRate(c, from, until)
 	}
 	outage := longestGap(c, w)
 	e.OutageFrom = outage.from
@@ -187,6 +192,18 @@ func rate(c course, from, to int64) float64 {
 	return float64(count(c, from, to)) / (float64(to-from) / 1e9)
 }
 
+// timelyRate returns the successes per second that ended in [from, to) and came in time. Operations that waited for a
+// worker until the fault was over are no throughput of the time in which they were due.
+func timelyRate(c course, from, to int64) float64 {
+	n := int64(0)
+	for _, s := range c.slices {
+		if s.timely > 0 && s.okFirst >= from && s.okFirst < to {
+			n += s.timely
+		}
+	}
+	return float64(n) / (float64(to-from) / 1e9)
+}
+
 // count returns the successes that ended in [from, to), to the resolution of slices.
 func count(c course, from, to int64) int64 {
 	n := int64(0)
@@ -211,23 +228,49 @@ func (g gap) ceased(before float64, until int64) bool {
 	return g.from >= 0 && before > 0 && length >= gapLeast && (length >= gapSure || g.to+spanOf(before) <= until)
 }
 
+// idleMost is the longest time between the last success and the next operation that counts as a part of an outage. In a
+// longer one the client sent nothing, for example because all workers waited for other operations. That says nothing
+// about the server, so the outage begins when the next operation was sent.
+const idleMost = gapLeast
+
 // gaps returns the times without a success, from one success to the next, that ended after the fault.
 func gaps(c course, w window) iter.Seq[gap] {
+	sent := sentAfter(c.slices)
 	return func(yield func(gap) bool) {
-		last := int64(-1)
-		for _, s := range c.slices {
-			if s.ok == 0 {
+		last, next := int64(-1), int64(math.MaxInt64)
+		from := func() int64 {
+			if next-last > idleMost && next != math.MaxInt64 {
+				return next
+			}
+			return last
+		}
+		for i := range c.slices {
+			s := &c.slices[i]
+			if !s.answered() {
 				continue
 			}
-			if last >= 0 && s.okFirst >= w.fault && last <= w.until && !yield(gap{last, s.okFirst, true}) {
+			if last >= 0 && s.okFirst >= w.fault && last <= w.until && !yield(gap{from(), s.okFirst, true}) {
 				return
 			}
-			last = max(last, s.okLast) // those of several processes may overlap
+			if s.okLast >= last { // those of several processes may overlap
+				last, next = s.okLast, sent[i]
+			}
 		}
-		if last >= 0 && last < w.until {
-			yield(gap{last, w.until, false})
+		if last >= 0 && w.until-from() >= gapLeast { // a shorter one is chance
+			yield(gap{from(), w.until, false})
 		}
 	}
+}
+
+// sentAfter returns, for each slice, when the first of the operations was sent that ended in later ones.
+func sentAfter(list []slice) []int64 {
+	sent := make([]int64, len(list))
+	earliest := int64(math.MaxInt64)
+	for i := len(list) - 1; i >= 0; i-- {
+		sent[i] = earliest
+		earliest = min(earliest, list[i].sent)
+	}
+	return sent
 }
 
 // longestGap returns a gap with from -1 if there is none.
@@ -247,7 +290,7 @@ func longestGap(c course, w window) gap {
 // end of the outage.
 func hung(c course, g gap) int64 {
 	for _, s := range c.slices {
-		if s.failed > 0 && s.failLast > g.from {
+		if s.refused() && s.failLast > g.from {
 			if s.failFirst > g.from && s.failFirst <= g.to && s.hung {
 				return s.failFirst - g.from
 			}

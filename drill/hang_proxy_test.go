@@ -96,6 +96,12 @@ func (p *hangingProxy) serve(client net.Conn) {
 				return
 			}
 			continue
+		case answersIndexes(command):
+			answer := bson.D{{Key: "indexes", Value: "plimsoll_maintenance"}, {Key: "ok", Value: 1.0}}
+			if _, err := client.Write(replyTo(message, answer)); err != nil {
+				return
+			}
+			continue
 		case app == "plimsoll drill" && p.holds(command, func() { _, _ = server.Write(message) }):
 			continue
 		}
@@ -126,8 +132,13 @@ func (p *hangingProxy) operations(request []byte) []byte {
 		list = append(list, bson.D{{Key: "op", Value: "command"}, {Key: "ns", Value: "held.here"}, {Key: "command", Value: one.command},
 			{Key: "microsecs_running", Value: int64(38e6)}, {Key: "waitingForLock", Value: true}})
 	}
-	doc, _ := bson.Marshal(bson.D{{Key: "cursor", Value: bson.D{{Key: "firstBatch", Value: list}, {Key: "id", Value: int64(0)},
+	return replyTo(request, bson.D{{Key: "cursor", Value: bson.D{{Key: "firstBatch", Value: list}, {Key: "id", Value: int64(0)},
 		{Key: "ns", Value: "admin.$cmd.aggregate"}}}, {Key: "ok", Value: 1.0}})
+}
+
+// replyTo is the message that answers another.
+func replyTo(request []byte, answer bson.D) []byte {
+	doc, _ := bson.Marshal(answer)
 	reply := make([]byte, 16, 21+len(doc))
 	binary.LittleEndian.PutUint32(reply, uint32(21+len(doc)))
 	copy(reply[8:12], request[4:8])
@@ -174,6 +185,12 @@ func commandOf(command bson.Raw) (name, collection string) {
 func asksOperations(command bson.Raw) bool {
 	name, _ := commandOf(command)
 	return name == "aggregate" && strings.Contains(command.String(), "$currentOp")
+}
+
+// answersIndexes says whether the proxy answers a command about indexes, which the stand-in does not have.
+func answersIndexes(command bson.Raw) bool {
+	name, _ := commandOf(command)
+	return name == "dropIndexes" || name == "listIndexes"
 }
 
 // command holds the commands of a name on a collection.

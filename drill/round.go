@@ -15,6 +15,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/drill/ledger"
 	"github.com/plimsoll-bench/plimsoll/fault"
 	"github.com/plimsoll-bench/plimsoll/fleet"
+	"github.com/plimsoll-bench/plimsoll/load"
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/platform"
 	"github.com/plimsoll-bench/plimsoll/record"
@@ -57,7 +58,10 @@ func newRound(c *campaign, asked spec.Drill, out *record.DrillRound) *round {
 	r := &round{drill: c, spec: asked, result: out, target: &target{}, events: &events{}, primaries: &primaries{}}
 	r.breaks = newBreaker(c, asked, r.target, r.events)
 	r.redundancy = &redundancy{drill: c, target: r.target, breaks: r.breaks, primaries: r.primaries, events: r.events}
-	r.operations = &operations{spec: asked.Run, dir: filepath.Join(c.o.Dir, filepath.FromSlash(out.Record))}
+	var number [4]byte
+	_, _ = rand.Read(number[:]) // cannot fail
+	r.operations = &operations{spec: asked.Run, number: binary.LittleEndian.Uint32(number[:]),
+		dir: filepath.Join(c.o.Dir, filepath.FromSlash(out.Record))}
 	return r
 }
 
@@ -102,6 +106,7 @@ func (r *round) close() {
 	if r.seeds != nil {
 		r.seeds.close()
 	}
+	r.operations.probes.close()
 	r.target.close()
 }
 
@@ -144,11 +149,13 @@ func (r *round) prepare(ctx context.Context) error {
 			return &run.Error{Stage: run.Reaching, Err: err}
 		}
 		r.result.Seeds = len(r.seeds.ids)
+		if asked.Via == "" {
+			if r.operations.probes, err = openProbes(ctx, r.target.uri, asked, r.operations.number, placed); err != nil {
+				return &run.Error{Stage: run.Reaching, Err: err}
+			}
+		}
 	}
-	var number [4]byte
-	_, _ = rand.Read(number[:]) // cannot fail
-	r.operations.number = binary.LittleEndian.Uint32(number[:])
-	r.operations.books = books{name: asked.Workload.Name, ledger: ledger.New(ledger.Options{
+	r.operations.books = books{name: asked.Workload.Name, timeout: asked.Load.Timeout.Std(), ledger: ledger.New(ledger.Options{
 		Run: r.operations.number, Seed: asked.Workload.Seed, Writers: max(1, int(asked.Load.Workers))})}
 	if judged := r.spec.Reads; judged != nil {
 		r.operations.books.share = float64(judged.Share)
@@ -178,6 +185,12 @@ func (r *round) load(ctx, after context.Context) (*record.Run, error) {
 	o.Lab = func(ctx context.Context, name string) (run.Lab, error) { return r.drill.o.Open(ctx, name) }
 	o.Workload = r.operations.books.workload
 	o.Teller = func(write func(string, string, map[string]string)) { r.events.write = write }
+	asked := r.spec.Run
+	if r.breaks.hasEvents() {
+		asked.Load.Duration = spec.Duration(r.spec.Measured()) + r.spec.Recovery
+	}
+	loading, end := context.WithCancelCause(ctx)
+	defer end(nil)
 	watching, stop := context.WithCancel(context.WithoutCancel(ctx))
 	var group sync.WaitGroup
 	unwatch := func() {}
@@ -186,20 +199,63 @@ func (r *round) load(ctx, after context.Context) (*record.Run, error) {
 		unwatch = r.primaries.watch(ctx, r.target.uri, r.spec.Run.Database, r.events)
 		r.drill.progress.loadBegan()
 		r.breaks.schedule(ctx, after, at)
-		if r.target.platform != nil {
-			group.Go(func() { r.redundancy.watch(watching, after) })
+		r.operations.probes.begin(ctx, at)
+		if r.breaks.hasEvents() {
+			group.Go(func() { r.goesOn(watching) })
 		}
+		group.Go(func() {
+			if r.target.platform != nil {
+				r.redundancy.watch(watching, after)
+			}
+			if r.breaks.hasEvents() && r.recovered(watching) {
+				end(load.ErrEnough)
+				stop()
+			}
+		})
 	}
 	place := func() { r.place(ctx) }
 	o.Ready = func(context.Context) error { place(); begin(time.Now()); return nil }
 	duty := r.operations.duty(place, begin)
-	result, err := fleet.Execute(ctx, r.spec.Run, o, fleet.Options{Places: r.drill.o.Places, Duty: duty})
+	result, err := fleet.Execute(loading, asked, o, fleet.Options{Places: r.drill.o.Places, Duty: duty})
 	unwatch()
+	r.operations.probes.end()
 	r.drill.progress.loadEnded()
 	r.breaks.loadEnded()
 	stop()
 	group.Wait()
 	return result, err
+}
+
+// goesOn says that the load goes on after its measured time.
+func (r *round) goesOn(ctx context.Context) {
+	if platform.Pause(ctx, time.Until(r.measured())) == nil {
+		r.drill.progress.Note(fmt.Sprintf("the load goes on until its events have ended and reads and writes succeed again, at most "+
+			"for %v (--recovery)", r.spec.Recovery))
+	}
+}
+
+// measured is the end of the measured time.
+func (r *round) measured() time.Time {
+	return r.began.Add(r.spec.Run.Load.Warmup.Std() + r.spec.Measured())
+}
+
+// recovered waits until the load of a drill of events may end: all of them have ended, reads and writes succeed again,
+// the throughput has had time to come back, and the measured time is over. It returns false if the load ends before.
+func (r *round) recovered(ctx context.Context) bool {
+	select {
+	case <-r.breaks.waiting():
+	case <-ctx.Done():
+		return false
+	}
+	ended := time.Now()
+	for !r.operations.probes.succeededSince(int64(ended.Sub(r.began))) {
+		if platform.Pause(ctx, probeEvery) != nil {
+			return false
+		}
+	}
+	// The load ends at the end of the second in which it may.
+	rest := max(time.Until(ended.Add(spanMost)), time.Until(r.measured().Add(-load.DefaultInterval/2)))
+	return platform.Pause(ctx, rest) == nil
 }
 
 // place reads the placement of the load's collections in a sharded cluster, just before the load. If it cannot be known

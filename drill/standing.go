@@ -26,6 +26,8 @@ type standing struct {
 	mu      sync.Mutex
 	is      record.DrillStanding
 	loading bool // the measured load is under way
+	// measured is the measured time as specified. The load of a drill of events may go on for longer.
+	measured time.Duration
 }
 
 func newStanding(next Progress, w *record.DrillWriter, now func() time.Time, rounds int) *standing {
@@ -33,8 +35,9 @@ func newStanding(next Progress, w *record.DrillWriter, now func() time.Time, rou
 		is: record.DrillStanding{Rounds: rounds, Stages: []record.DrillStage{}, Notes: []record.DrillNote{}}}
 }
 
-func (s *standing) round(n int) {
+func (s *standing) round(n int, measured time.Duration) {
 	s.change(func() {
+		s.measured = measured
 		s.is.Round, s.is.Told = n, record.DrillTold{}
 		s.is.Stages = []record.DrillStage{{Stage: record.StagePrepare, At: s.now().UTC()}}
 	})
@@ -70,7 +73,12 @@ func (s *standing) Note(text string) { s.note("", text) }
 
 func (s *standing) Step(text string) { s.next.Step(text) }
 
-func (s *standing) Begin(p run.Plan) { s.next.Begin(p) }
+func (s *standing) Begin(p run.Plan) {
+	if p.Phase == load.PhaseMeasure {
+		p.Duration = s.measured
+	}
+	s.next.Begin(p)
+}
 
 func (s *standing) Event(e measure.Event) { s.next.Event(e) }
 

@@ -23,7 +23,7 @@ func TestStanding(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := newStanding(silent{}, w, time.Now, 3)
-	s.round(2)
+	s.round(2, time.Minute)
 	s.loadBegan()
 	s.enter(record.StageBroken)
 	s.note("fault", "kill:primary of mongodb://user:secret@db1/ is broken")

@@ -241,10 +241,11 @@ func unknowns(e evidence) []string {
 	}
 	for _, f := range r.Faults {
 		if f.Event != nil && f.Event.Outcome != record.EventFailed && r.WindowEnd > 0 && f.Done > r.WindowEnd {
-			open.add("%s ended %s after the load, so what clients would have noticed until then is not known. Load for longer (--duration)",
-				f.Fault, durationText(f.Done-r.WindowEnd))
+			open.add("%s ended %s after the load, so what clients would have noticed until then is not known. Allow more time for it "+
+				"(--duration, --recovery)", f.Fault, durationText(f.Done-r.WindowEnd))
 		}
 	}
+	open = append(open, unrecovered(r)...)
 	if len(e.unchanged) == 1 && !e.sharded {
 		open.add("the fault struck the primary, but the primary is still the same member")
 	} else if len(e.unchanged) > 0 {
@@ -283,6 +284,22 @@ func unknowns(e evidence) []string {
 	}
 	_, late := limits(r)
 	return append(open, late...)
+}
+
+// unrecovered returns which operations did not succeed again after a planned event, although the load went on for
+// that. How long they would have failed is not known.
+func unrecovered(r *record.DrillRound) (open list) {
+	event := slices.IndexFunc(r.Faults, func(f record.DrillFault) bool { return f.Event != nil })
+	if event < 0 {
+		return nil
+	}
+	for _, kind := range []string{record.KindWrites, record.KindReads} {
+		if e := r.Of(kind, ""); e != nil && e.Outage < 0 && e.OutageFrom >= 0 {
+			open.add("no %s succeeded in the last %s of the load, which went on after %s for them to succeed again. Allow more time for it "+
+				"(--recovery)", kind, durationText(r.WindowEnd-e.OutageFrom), r.Faults[event].Fault)
+		}
+	}
+	return open
 }
 
 // unsureWindow says why it is not known whether the lost writes are within the allowed window.

@@ -225,3 +225,23 @@ func TestEngineNamesTheVendor(t *testing.T) {
 		}
 	}
 }
+
+// A planned event after which writes did not succeed again, although the load went on for that, holds nothing. One after
+// which they did holds.
+func TestEventWithoutRecovery(t *testing.T) {
+	round := &record.DrillRound{WindowEnd: 30e9, Faults: []record.DrillFault{{Fault: spec.ParseStrike("step-down:primary"), Injected: 1,
+		Done: 2, Hit: true, Event: &record.DrillEvent{Outcome: record.EventCompleted}}},
+		Ledger: &record.LedgerResult{Attempted: 100, Acknowledged: 100, LossWindow: -1,
+			Inserts: map[string]int64{record.WriteOK: 100}, Reads: []record.LedgerRead{{Source: finalRead}}},
+		Effects: []record.DrillEffect{{Kind: record.KindWrites, Client: -1, Outage: 2e9, OutageFrom: 10e9},
+			{Kind: record.KindReads, Client: -1, Outage: 1e9, OutageFrom: 10e9}}}
+	e := evidence{round: round, planned: 1, acknowledged: 100}
+	if verdict, reasons := judge(e); verdict != record.Holds {
+		t.Errorf("it recovered, and is %s: %q", verdict, reasons)
+	}
+	round.Effects[0].Outage = -1
+	verdict, reasons := judge(e)
+	if verdict != record.Unknown || len(reasons) != 1 || !strings.Contains(reasons[0], "no writes succeeded in the last 20 s of the load") {
+		t.Errorf("writes did not succeed again, and it is %s: %q", verdict, reasons)
+	}
+}

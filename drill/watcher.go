@@ -21,17 +21,31 @@ type slice struct {
 	failFirst, failLast int64
 	hung                bool  // the first failure was a reply that did not come within the timeout
 	checked             int64 // successes with a write that the ledger checks
+	timely              int64 // successes that came within the timeout, counted from when they were due
+	sent                int64 // the earliest time at which one of its operations was sent
+	probed, missed      int64 // successes and failures of probes, which are in no count of operations
 }
 
+// answered reports whether an operation of the load or of a probe succeeded.
+func (s *slice) answered() bool { return s.ok+s.probed > 0 }
+
+// refused reports whether an operation of the load or of a probe failed.
+func (s *slice) refused() bool { return s.failed+s.missed > 0 }
+
 func (s *slice) add(o slice) {
-	if o.ok > 0 {
-		if s.ok == 0 || o.okFirst < s.okFirst {
+	if o.answered() || o.refused() {
+		if !s.answered() && !s.refused() || o.sent < s.sent {
+			s.sent = o.sent
+		}
+	}
+	if o.answered() {
+		if !s.answered() || o.okFirst < s.okFirst {
 			s.okFirst = o.okFirst
 		}
 		s.okLast = max(s.okLast, o.okLast)
 	}
-	if o.failed > 0 {
-		if s.failed == 0 || o.failFirst < s.failFirst {
+	if o.refused() {
+		if !s.refused() || o.failFirst < s.failFirst {
 			s.failFirst, s.hung = o.failFirst, o.hung
 		}
 		s.failLast = max(s.failLast, o.failLast)
@@ -39,6 +53,9 @@ func (s *slice) add(o slice) {
 	s.ok += o.ok
 	s.failed += o.failed
 	s.checked += o.checked
+	s.timely += o.timely
+	s.probed += o.probed
+	s.missed += o.missed
 }
 
 // course is the results of one class of operations over time. Its slices are in order and none is empty. A watcher's
@@ -60,6 +77,7 @@ type watcher struct {
 	workload.Workload
 	mu      sync.Mutex
 	place   placer // nil where there are no shards; set before the load begins
+	timeout int64  // of an operation, in nanoseconds; 0 for none
 	cells   []map[int64]*slice
 	writes  []bool
 	streams []*watched
@@ -148,13 +166,16 @@ func (w *watched) Settle(op *workload.Op, s *load.Settlement) {
 		*o = slice{number: n}
 	}
 	if s.Outcome.Success() || s.Outcome == store.NotFound {
-		one := slice{ok: 1, okFirst: s.Ended, okLast: s.Ended}
+		one := slice{ok: 1, okFirst: s.Ended, okLast: s.Ended, sent: s.Sent}
+		if w.of.timeout == 0 || s.Ended-s.Due <= w.of.timeout {
+			one.timely = 1
+		}
 		if s.Outcome.Success() && w.writer != nil && w.writer.Confirmed() {
 			one.checked = 1
 		}
 		o.add(one)
 	} else {
-		o.add(slice{failed: 1, failFirst: s.Ended, failLast: s.Ended, hung: s.Reason == store.Timeout})
+		o.add(slice{failed: 1, failFirst: s.Ended, failLast: s.Ended, hung: s.Reason == store.Timeout, sent: s.Sent})
 	}
 }
 
@@ -198,7 +219,7 @@ func (w *watcher) keep(cell int, s slice, writes bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.writes[cell%len(w.writes)] = w.writes[cell%len(w.writes)] || writes
-	if s.ok+s.failed == 0 {
+	if !s.answered() && !s.refused() {
 		return
 	}
 	for len(w.cells) <= cell {

@@ -287,6 +287,24 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
+// A load that need not go on ends as planned in every client: with a second of theirs.
+func TestEnough(t *testing.T) {
+	t.Parallel()
+	asked := testSpec(2)
+	asked.Load.Duration = spec.Duration(time.Hour)
+	ctx, end := context.WithCancelCause(t.Context())
+	defer end(nil)
+	r, err := execute(t, ctx, asked, run.Options{Progress: &watcher{on: func(*watcher) { end(load.ErrEnough) }}}, launcher("client"))
+	if err != nil || r.Status != record.Complete || r.Course.EndedBy != "duration" || finding(r, "interrupted") != nil {
+		t.Fatalf("%v: status %s, ended by %s, findings %+v", err, r.Status, r.Course.EndedBy, r.Validity)
+	}
+	for _, c := range r.Clients {
+		if c.Status != "complete" {
+			t.Errorf("client %d is %s: %s", c.Number, c.Status, c.Problem)
+		}
+	}
+}
+
 func TestAborted(t *testing.T) {
 	t.Parallel()
 	asked := testSpec(2)

@@ -23,9 +23,10 @@ type command struct {
 	Order *order `json:"order,omitempty"`
 	// Start is when the load starts, by the agent's clock: nanoseconds of the Unix epoch.
 	Start int64 `json:"start,omitempty"`
-	// Stop ends the load as a first Ctrl-C does, Abort as a second one.
-	Stop  bool `json:"stop,omitempty"`
-	Abort bool `json:"abort,omitempty"`
+	// Stop ends the load as a first Ctrl-C does, Abort as a second one, and Enough as [load.ErrEnough] does.
+	Stop   bool `json:"stop,omitempty"`
+	Abort  bool `json:"abort,omitempty"`
+	Enough bool `json:"enough,omitempty"`
 	// Ping asks for the agent's clock.
 	Ping int64 `json:"ping,omitempty"`
 	// Kept is how many bytes of parts and news the coordinator has written or passed on since the beginning.

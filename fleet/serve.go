@@ -60,8 +60,8 @@ func (a Agent) Serve(ctx context.Context, wire Wire) error {
 	if a.Run == nil {
 		a.Run = run.Execute
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
 	c := &server{agent: a, order: *first.Order, orders: make(chan order, 1), wire: wire, start: make(chan int64, 1),
 		began: make(chan struct{}), abort: make(chan struct{}), orphan: make(chan struct{}), stop: cancel,
 		room: make(chan struct{}, 1)}
@@ -104,7 +104,7 @@ type server struct {
 	once   sync.Once
 	abort  chan struct{}
 	orphan chan struct{} // closed when the wire has ended
-	stop   func()
+	stop   context.CancelCauseFunc
 
 	bulk int64         // bytes of parts and news that were sent; one goroutine sends them
 	kept atomic.Int64  // of them, those that the coordinator has kept
@@ -176,8 +176,10 @@ func (c *server) listen() {
 			c.keptUntil(what.Kept)
 		case what.Abort:
 			c.end()
+		case what.Enough:
+			c.stop(load.ErrEnough)
 		case what.Stop:
-			c.stop()
+			c.stop(nil)
 		}
 	}
 }
@@ -185,7 +187,7 @@ func (c *server) listen() {
 // end ends the run at once.
 func (c *server) end() {
 	c.once.Do(func() { close(c.abort) })
-	c.stop()
+	c.stop(nil)
 }
 
 // beat sends a sign of life, independently of operations, if nothing else was sent.

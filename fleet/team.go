@@ -147,7 +147,11 @@ func (t *team) await(ctx context.Context, busy func() bool) {
 			t.watch()
 		case <-ended:
 			ended = nil
-			t.stop()
+			if errors.Is(context.Cause(ctx), load.ErrEnough) {
+				t.each(func(m *member) { m.command(command{Enough: true}) })
+			} else {
+				t.stop()
+			}
 		case <-abort:
 			abort = nil
 			t.each(func(m *member) { m.command(command{Abort: true}) })
@@ -596,7 +600,8 @@ func (t *team) teamwork(ctx context.Context) (run.Teamwork, error) {
 		return w, t.err
 	}
 	w.Report.Aborted = closed(t.opts.Abort)
-	w.Report.Interrupted = !w.Report.Aborted && ctx.Err() != nil && !t.lost && !t.complete()
+	w.Report.Interrupted = !w.Report.Aborted && ctx.Err() != nil && !errors.Is(context.Cause(ctx), load.ErrEnough) && !t.lost &&
+		!t.complete()
 	if t.lost {
 		w.EndedBy = EventLost
 		if !t.merger.window.open {

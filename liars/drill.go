@@ -188,12 +188,12 @@ func (c command) writes() bool {
 		docs, err := c.documents("documents")
 		return err == nil && len(docs) == 1 && c.collection() != drillSeeds
 	case "update":
-		return true
+		return c.collection() != drillSeeds
 	}
 	return false
 }
 
-// drillSeeds is the collection of the documents that a drill writes before the load and before its final read.
+// drillSeeds is the collection of the documents that a drill writes besides its load.
 const drillSeeds = "plimsoll_drill_seeds"
 
 // documents are those of an array of the command.

@@ -2,6 +2,7 @@ package load
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -25,11 +26,11 @@ type controller struct {
 	pauses  bool  // EventBackoff was announced
 
 	interrupted bool
-	cut         int64 // when that was
+	cut         int64 // when the load ends before its window, otherwise never
 }
 
 func newController(c *crew, sink measure.Sink) *controller {
-	return &controller{crew: c, out: outlet{sink: sink}, watch: watch{crew: c}}
+	return &controller{crew: c, out: outlet{sink: sink}, watch: watch{crew: c}, cut: never}
 }
 
 func (c *controller) conduct(ctx context.Context) (Report, error) {
@@ -47,7 +48,11 @@ func (c *controller) conduct(ctx context.Context) (Report, error) {
 			gone = nil
 		case <-ended:
 			ended = nil
-			c.interrupt(EventInterrupted, "the run was interrupted")
+			if errors.Is(context.Cause(ctx), ErrEnough) {
+				c.endAt(c.border(c.now()))
+			} else {
+				c.interrupt(EventInterrupted, "the run was interrupted")
+			}
 		case <-abort:
 			abort = nil
 			c.aborted.Store(true)
@@ -122,21 +127,20 @@ func (c *controller) interrupt(kind, text string) {
 	c.halt()
 	if !c.interrupted {
 		c.interrupted = true
-		c.cut = c.now()
-		if c.name == PhaseMeasure && c.cut >= c.from && c.cut < c.until {
-			c.books.of[measured].collector.Phase(PhaseDrain, time.Duration(c.cut))
-		}
+		c.endAt(c.now())
 	}
 	c.event(c.now(), kind, text)
 }
 
-// end is when the last operation is due.
-func (c *controller) end() int64 {
-	if c.interrupted {
-		return min(c.cut, c.until)
+// endAt ends the window at a time from now on.
+func (c *controller) endAt(at int64) {
+	if c.cut = min(c.cut, at); c.name == PhaseMeasure && c.cut >= c.from && c.cut < c.until {
+		c.books.of[measured].collector.Phase(PhaseDrain, time.Duration(c.cut))
 	}
-	return c.until
 }
+
+// end is when the last operation is due.
+func (c *controller) end() int64 { return min(c.cut, c.until) }
 
 const (
 	// gaugeEvery is the time between two readings of the operations in flight. Borders of intervals lie between two.
@@ -160,7 +164,7 @@ func (c *controller) catchUp(now int64) {
 	c.watchOutage(now)
 	c.announceBackoff(now)
 	c.spreadLoops(now)
-	if now >= c.drained {
+	if now >= min(c.drained, c.cut) {
 		c.halt()
 	}
 	c.out.events(&c.events)
@@ -203,7 +207,7 @@ func (c *controller) nextWake(now int64) int64 {
 	if c.stage < len(c.stages) {
 		next = min(next, c.stages[c.stage].at)
 	}
-	for _, t := range []int64{c.from, c.until, c.drained} {
+	for _, t := range []int64{c.from, c.until, c.drained, c.cut} {
 		if t > now {
 			next = min(next, t)
 		}

@@ -21,8 +21,9 @@ type Settlement struct {
 	// Attempts is how many commands were sent for the failed request, or for all requests. More commands than requests are
 	// hidden retries; the reply to the last one does not show the effect of the first.
 	Attempts int
-	// Sent is when the first request was sent, Ended when the last reply was received or the operation was abandoned.
-	Sent, Ended int64
+	// Due is when it was due, for a closed loop when it was sent. Sent is when the first request was sent, Ended when the
+	// last reply was received or the operation was abandoned.
+	Due, Sent, Ended int64
 	// Server is host:port of the server of the last request, "" if it is unknown.
 	Server string
 	// Abandoned means that the session did not return and its worker was abandoned. A write among the
@@ -69,7 +70,7 @@ func (w *worker) reportOutcome(outcome store.Outcome, end int64) {
 		return
 	}
 	s := &w.settlement
-	s.Outcome, s.Sent, s.Ended = outcome, w.start, end
+	s.Outcome, s.Due, s.Sent, s.Ended = outcome, w.due, w.start, end
 	s.Attempts, s.Reason, s.Abandoned, s.Server = int(w.total.Attempts), store.NoReason, false, w.res.Server
 	if s.Failed >= 0 {
 		s.Attempts, s.Reason = w.res.Attempts, w.res.Reason
@@ -84,5 +85,5 @@ func (w *worker) reportLost(outcome store.Outcome, reason store.Reason, now int6
 		return
 	}
 	w.settler.Settle(&w.op, &Settlement{Outcome: outcome, Reason: reason, Failed: -1, Attempts: 1,
-		Sent: w.start, Ended: now, Abandoned: true})
+		Due: w.due, Sent: w.start, Ended: now, Abandoned: true})
 }

@@ -295,3 +295,40 @@ func TestSlowSinkIsNoStall(t *testing.T) {
 		}
 	})
 }
+
+// A run that need not go on ends with the current interval, and is complete.
+func TestEnoughIsNoInterruption(t *testing.T) {
+	for name, cfg := range map[string]Config{
+		"closed": {Workers: 4, Duration: time.Hour},
+		"open":   {Workers: 4, Rate: 100, Duration: time.Hour},
+		"paced":  {Workers: 4, Pace: 10, Duration: time.Hour, Warmup: time.Second},
+		"users":  {Workers: 1, Stages: []Stage{{Duration: time.Hour, Workers: 9}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, end := context.WithCancelCause(t.Context())
+				go func() { time.Sleep(3400 * time.Millisecond); end(ErrEnough) }()
+				sink := &memorySink{}
+				cfg.PlainTimers = true
+				r, err := Run(ctx, cfg, &fakeWorkload{}, newFakeStore(serving(20*time.Millisecond)), sink)
+				if err != nil || r.Interrupted || r.Aborted || len(sink.kinds(EventInterrupted)) != 0 {
+					t.Fatalf("Run: %v, report %+v", err, r)
+				}
+				if r.Until != 4*time.Second || r.End > 4020*time.Millisecond {
+					t.Errorf("window until %v, end %v", r.Until, r.End)
+				}
+				if got := sink.count(classRead, store.OK, PhaseMeasure, PhaseDrain); got != r.Measured.Sent || got == 0 {
+					t.Errorf("%d operations counted, %d sent", got, r.Measured.Sent)
+				}
+				if m := r.Measured; cfg.Scheduled() && m.Offered != m.Sent+m.Unsent {
+					t.Errorf("measured %+v", m)
+				}
+				for _, iv := range sink.in(PhaseMeasure) {
+					if iv.End-iv.Start != time.Second {
+						t.Errorf("an interval from %v to %v", iv.Start, iv.End)
+					}
+				}
+			})
+		})
+	}
+}

@@ -240,10 +240,11 @@ type DrillEffect struct {
 	Client int `json:"client"`
 	// Before is the rate of successes per second before the first fault.
 	Before float64 `json:"before"`
-	// During is the same while the first fault was in effect, at most until the end of the load.
+	// During is the same while the first fault was in effect, at most until the end of the load, of the operations that
+	// succeeded within their timeout, counted from when they were due.
 	During float64 `json:"during"`
-	// Outage is the longest time without a success, from the last success before to the first one after; OutageFrom is its
-	// begin. Recovery is the time from the fault until 95 % of Before. Both are nanoseconds; -1 if it did not end.
+	// Outage is the longest time without a success of the load or, except in a class, of a probe beside it: from the last
+	// success before, or from when the next operation was sent, to the first success after. OutageFrom is its begin. Recovery is the time from the fault until 95 % of Before. Both are nanoseconds; -1 if it did not end.
 	Outage     int64 `json:"outage_ns"`
 	OutageFrom int64 `json:"outage_from_ns"`
 	Recovery   int64 `json:"recovery_ns"`

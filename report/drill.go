@@ -202,6 +202,9 @@ func drillFindings(d *record.Drill) []Point {
 		}
 	}
 	for _, text := range d.Reasons {
+		if d.Problem != "" && strings.HasSuffix(text, d.Problem) {
+			continue // the document has it already
+		}
 		grade := Warn
 		if d.Verdict == record.Violated {
 			grade = Bad

@@ -1,0 +1,173 @@
+package drill
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/plimsoll-bench/plimsoll/load"
+	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/store"
+	"github.com/plimsoll-bench/plimsoll/workload"
+)
+
+// one is an operation of a class.
+type one struct {
+	class           int // 0 writes
+	due, sent, took time.Duration
+	why             store.Reason // it failed, if this is not 0
+}
+
+// readsAndWrites is a workload with a class of writes and one of reads.
+type readsAndWrites struct{ workload.Workload }
+
+func (readsAndWrites) Classes() []workload.Class {
+	return []workload.Class{{Name: "insert"}, {Name: "read"}}
+}
+
+// watchedLoad are the courses of a load of these operations.
+func watchedLoad(timeout time.Duration, list []one) []course {
+	w := newWatcher(readsAndWrites{})
+	w.timeout = int64(timeout)
+	s := &watched{of: w, open: make([]slice, 2), writes: make([]bool, 2)}
+	w.streams = []*watched{s}
+	for _, o := range list {
+		verb := workload.Insert
+		if o.class == 1 {
+			verb = workload.Find
+		}
+		outcome := store.OK
+		if o.why != store.NoReason {
+			outcome = store.Failed
+		}
+		s.Settle(&workload.Op{Class: o.class, Requests: []workload.Request{{Verb: verb}}}, &load.Settlement{Outcome: outcome,
+			Reason: o.why, Due: int64(o.due), Sent: int64(o.sent), Ended: int64(o.sent + o.took)})
+	}
+	return w.courses(true)
+}
+
+const (
+	aSecond = time.Second
+	aMilli  = time.Millisecond
+)
+
+// steadily adds operations of a class that are due every step and take a millisecond.
+func steadily(list []one, class int, from, until, step time.Duration) []one {
+	for at := from; at < until; at += step {
+		list = append(list, one{class, at, at, aMilli, 0})
+	}
+	return list
+}
+
+// An operation that was never sent says nothing about the server: while all workers wait for writes, reads are not out.
+// A read that was sent and not answered is.
+func TestWhatWasNotSentIsNoOutage(t *testing.T) {
+	for name, c := range map[string]struct {
+		sent time.Duration // of the read that ends the time without one
+		want time.Duration
+	}{
+		"sent when a worker was free again": {11_650 * aMilli, aMilli},
+		"sent soon, and answered late":      {10_050 * aMilli, 1652 * aMilli},
+	} {
+		list := steadily(nil, 1, 0, 10*aSecond, 2*aMilli)
+		list = append(list, one{1, 10 * aSecond, c.sent, 11_651*aMilli - c.sent, 0})
+		list = steadily(list, 1, 11_652*aMilli, 20*aSecond, 2*aMilli)
+		e := effectOf(ofKind(byClass(watchedLoad(0, list)), false), window{from: 1, fault: int64(9 * aSecond), until: int64(20 * aSecond)})
+		if off := time.Duration(e.Outage) - c.want; off.Abs() > 2*aMilli {
+			t.Errorf("%s: reads were out for %v, want %v", name, time.Duration(e.Outage), c.want)
+		}
+	}
+}
+
+// The share of throughput is of what was due: operations that waited for a worker until the fault was over are none of
+// its time, whether 64 workers or 1,000 wait for the server.
+func TestThroughputIsOfWhatWasDue(t *testing.T) {
+	const fault, healed, timeout = 10 * aSecond, 18 * aSecond, 2 * aSecond
+	before := steadily(nil, 0, 0, fault, 10*aMilli)
+	many, few := before, before
+	for at := fault; at < healed; at += 10 * aMilli {
+		many = append(many, one{0, at, at, timeout, store.Timeout})
+	}
+	for at := fault; at < healed; at += 10 * aMilli { // sent together, just before the end
+		few = append(few, one{0, at, healed - 100*aMilli, aMilli, 0})
+	}
+	w := window{from: 1, fault: int64(fault), done: int64(fault), healed: int64(healed), until: int64(30 * aSecond)}
+	shares := map[string]float64{}
+	for name, list := range map[string][]one{"many": many, "few": few} {
+		e := effectOf(byClass(watchedLoad(timeout, list))[0], w)
+		shares[name] = e.During / e.Before
+	}
+	// Of the few, those that were due in the last 2.1 s came in time.
+	if shares["many"] > 0.01 || shares["few"] > 0.27 {
+		t.Errorf("while no write was acknowledged for 8 s, the shares are %v", shares)
+	}
+	e := effectOf(byClass(watchedLoad(timeout, steadily(before, 0, fault, 30*aSecond, 10*aMilli)))[0], w)
+	if share := e.During / e.Before; share < 0.99 || share > 1.01 {
+		t.Errorf("nothing was slow, and the share is %v", share)
+	}
+}
+
+// deaf is a session whose requests are answered after a millisecond, unless it is silent.
+type deaf struct{ from, until time.Time }
+
+func (d deaf) Do(deadline time.Time, _ *workload.Request, res *store.Result) {
+	res.Reset()
+	if now := time.Now(); !now.Before(d.from) && now.Before(d.until) {
+		if d.until.Before(deadline) { // it answers when it is back
+			time.Sleep(time.Until(d.until))
+			return
+		}
+		time.Sleep(time.Until(deadline))
+		res.Fail(store.Failed, store.Timeout, "")
+		return
+	}
+	time.Sleep(aMilli)
+}
+
+func (deaf) Close() error { return nil }
+
+// Probes see what the load does not: reads that go on while all workers wait for writes, and reads that are out then
+// too.
+func TestProbesBesideBusyWorkers(t *testing.T) {
+	for name, c := range map[string]struct{ readsOut time.Duration }{"reads go on": {}, "reads are out too": {1500 * aMilli}} {
+		synctest.Test(t, func(t *testing.T) {
+			began := time.Now()
+			out := began.Add(10 * aSecond)
+			p := &probes{list: []*prober{
+				{session: deaf{out, out.Add(c.readsOut)}, timeout: probeAtMost, course: probed(false)},
+				{session: deaf{out, out.Add(6720 * aMilli)}, timeout: probeAtMost, course: probed(true)},
+			}}
+			p.begin(t.Context(), began)
+			time.Sleep(12 * aSecond)
+			if p.succeededSince(int64(11 * aSecond)) {
+				t.Errorf("%s: writes succeed again while they do not", name)
+			}
+			time.Sleep(8 * aSecond)
+			p.end()
+			if !p.succeededSince(int64(17 * aSecond)) {
+				t.Errorf("%s: reads and writes do not succeed again", name)
+			}
+			// Two of three workers of the load wait for writes, and then all.
+			list := steadily(steadily(nil, 0, 0, 10*aSecond, 10*aMilli), 1, 0, 10*aSecond, 10*aMilli)
+			list = append(list, one{0, 10 * aSecond, 10 * aSecond, 6720 * aMilli, 0}, one{1, 10 * aSecond, 16_720 * aMilli, aMilli, 0})
+			list = steadily(steadily(list, 0, 16_730*aMilli, 20*aSecond, 10*aMilli), 1, 16_730*aMilli, 20*aSecond, 10*aMilli)
+			o := &operations{parts: append(watchedLoad(0, list), p.courses(nil)...)}
+			o.byClass = byClass(o.parts)
+			r := &record.DrillRound{WindowEnd: int64(20 * aSecond), Faults: []record.DrillFault{{Injected: int64(9 * aSecond)}}}
+			o.addEffects(r, 0)
+			reads, writes := r.Of(record.KindReads, ""), r.Of(record.KindWrites, "")
+			if reads == nil || writes == nil || len(r.Effects) != 5 {
+				t.Fatalf("%s: the effects are %+v", name, r.Effects)
+			}
+			if over := time.Duration(reads.Outage) - c.readsOut; over < 0 || over > 2*probeEvery {
+				t.Errorf("%s: reads were out for %v, stated are %v", name, c.readsOut, time.Duration(reads.Outage))
+			}
+			if over := time.Duration(writes.Outage) - 6720*aMilli; over < 0 || over > 2*probeEvery {
+				t.Errorf("%s: writes were out for 6.72 s, stated are %v", name, time.Duration(writes.Outage))
+			}
+			if reads.Before > 101 || reads.Failed > 0 || writes.Failed > 0 {
+				t.Errorf("%s: probes count as operations: %+v, %+v", name, *reads, *writes)
+			}
+		})
+	}
+}
