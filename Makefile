@@ -28,7 +28,7 @@ HALF    := cmd/plimsoll platform/kubernetes fleet/kubernetes serve fleet/nats
 # Raced packages whose tests do less under the race detector: `make unit` runs all of them, too. (internal/repotest finds what is
 # missing in HALF and TWICE.)
 TWICE := drill/ledger measure
-LONGEST := internal/kubetest lab/topology platform lab/volume platform/vsphere e2e/browser record capacity/predict suite drill/ledger study/simulated
+LONGEST := internal/kubetest lab/topology platform lab/volume platform/vsphere e2e/browser record capacity/predict suite drill/ledger study/simulatedtest
 # The tests of these packages, and of those in them, depend on more than files of this module: kernels, engines, browsers,
 # clusters, other programs. They always run. Go keeps the results of the others until a file that they read changes.
 OUTSIDE := e2e cmd/plimsoll lab platform fleet internal/kubetest internal/browsertest serve disk
@@ -71,7 +71,7 @@ IMAGE   ?= plimsoll:latest
 
 CHECKS  := fmt vet staticcheck vuln rules trust groups
 
-.PHONY: all build demo quick test smoke mongod fmt vet staticcheck vuln rules groups unit race $(UNIT) $(RACE) bench man pictures image engine clean help trust liars
+.PHONY: all build demo quick test smoke mongod fmt vet staticcheck vuln rules groups unit race $(UNIT) $(RACE) bench lines man pictures image engine clean help trust liars
 
 all: build
 
@@ -158,6 +158,9 @@ race-inside: # the last group is alone for some minutes, so two of its packages 
 
 quick: fmt vet rules ## before a commit: the rules, and the tests that take a second or two
 	@$(GO) test -vet=off $(addprefix ./,$(filter-out $(call within,$(SLOW)),$(packages)))
+
+lines: ## lines of Go without tests, by room: the product, test support, and what measures Plimsoll
+	@$(GO) test ./internal/repotest -run '^TestLines$$' -count=1 -v | sed -n 's/^ *lines_test.go:[0-9]*: //p'
 
 bench: ## speed, as ratios against the peers, from one run on this machine
 	$(GO) run ./bench
