@@ -68,8 +68,8 @@ const (
 )
 
 // Factor returns by how much jobs of a group take longer than expected. It is the weighted mean of the logarithms, so
-// a single outlier does not decide. It begins at 1 with the weight of a job of prior seconds, because the first jobs may
-// be odd.
+// a single outlier does not decide. It begins at 1 with the weight of a job of prior seconds, because the first jobs
+// may be odd.
 func (p *Pace) Factor(group string, prior float64) float64 {
 	sum, weights := 0.0, prior
 	for _, l := range p.learned {

@@ -53,7 +53,8 @@ func (e *errands) perform(ctx context.Context, dir string) (*record.Suite, error
 			return nil, err
 		}
 		open, release = Create[*record.Suite], func() {}
-		s = &record.Suite{Head: record.Head{SchemaVersion: record.SchemaVersion, Kind: record.KindSuite}, Budget: record.BudgetFull}
+		s = &record.Suite{Budget: record.BudgetFull,
+			Head: record.Head{SchemaVersion: record.SchemaVersion, Kind: record.KindSuite}}
 		for _, name := range names {
 			s.Parts = append(s.Parts, record.Part{Name: name, Kind: record.KindProbe, Status: record.PartPlanned})
 		}

@@ -13,7 +13,8 @@ import (
 // Doubts are the IDs of the findings of [Session.Doubts].
 var Doubts = []string{"tool-changed", "machine-changed", "journal-damaged"}
 
-// Doubts finds sessions with other versions of plimsoll or on other machines, and a damaged journal. jobs is their noun.
+// Doubts finds sessions with other versions of plimsoll or on other machines, and a damaged journal. jobs is the plural
+// noun of the jobs.
 func (s *Session[R, J]) Doubts(jobs string) (all []measure.Finding) {
 	add := func(id string, severity measure.Severity, format string, args ...any) {
 		all = append(all, measure.Finding{ID: id, Severity: severity, Text: fmt.Sprintf(format, args...)})
@@ -42,7 +43,7 @@ func (s *Session[R, J]) Doubts(jobs string) (all []measure.Finding) {
 	}
 	if s.Unreadable > 0 {
 		add("journal-damaged", measure.Note, "%s of the journal cannot be read, as after a power cut. Their contents were taken "+
-			"from the records of the %s, which were complete or were repeated", figure.Plural(s.Unreadable, "line"), jobs)
+			"from the records of the %s. Those without a complete record were repeated", figure.Plural(s.Unreadable, "line"), jobs)
 	}
 	return all
 }

@@ -8,8 +8,8 @@ import (
 // Streak is what failed since the last job that did not.
 //
 // A target that cannot be reached stops a campaign, because all its jobs would fail. If jobs have different targets,
-// only those of that target fail, and the campaign continues with the others. It stops when none of its targets could be
-// reached. The jobs that failed for that are repeated, because they are not the cause.
+// only those of that target fail, and the campaign continues with the others. It stops when none of its targets could
+// be reached. The jobs that failed for that are repeated, because they are not the cause.
 type Streak[J any] struct {
 	Most int    // failures in a row after which the campaign stops; 0 for any number
 	Noun string // of jobs, plural

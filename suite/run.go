@@ -80,18 +80,15 @@ type session struct {
 	skip  map[string]bool   // parts that failed and that there is no time to repeat
 }
 
-// Append implements [campaign.Book].
 func (c *session) Append(at time.Time, event string, session *record.StudySession, p *record.Part) error {
 	return c.Store.Append(record.SuiteEvent{At: at, Event: event, Session: session, Part: p})
 }
 
-// Place implements [campaign.Book].
 func (c *session) Place(p record.Part) {
 	i := slices.IndexFunc(c.Result.Parts, func(have record.Part) bool { return have.Name == p.Name })
 	c.Result.Parts[i] = p
 }
 
-// RecordOf implements [campaign.Book].
 func (c *session) RecordOf(p record.Part) string { return p.Record }
 
 // Run does a plan in a directory of its own. It returns the suite as it is on the disk, without credentials, also

@@ -48,7 +48,6 @@ func newSession(o Options, w *record.StudyWriter, of *record.Study, asked spec.S
 	return s
 }
 
-// Append implements [campaign.Book].
 func (s *session) Append(at time.Time, event string, session *record.StudySession, j *job) error {
 	e := record.StudyEvent{At: at, Event: event, Session: session}
 	if j != nil {
@@ -57,10 +56,8 @@ func (s *session) Append(at time.Time, event string, session *record.StudySessio
 	return s.Store.Append(e)
 }
 
-// Place implements [campaign.Book].
 func (s *session) Place(j job) { s.Result.Place(j.trial) }
 
-// RecordOf implements [campaign.Book].
 func (s *session) RecordOf(j job) string { return j.trial.Record }
 
 func environment(dir, target string) record.Environment {
