@@ -24,6 +24,9 @@ type Subject struct {
 	Every int
 }
 
+// mostSteps is the most steps of a campaign. One that performs a job forever must not fill the disk with copies.
+const mostSteps = 1000
+
 // Killed resumes a campaign from what is on the disk at every step, and from a journal that is cut anywhere beside the
 // main file of the beginning. It checks that no finished job is performed again.
 func Killed(t *testing.T, s Subject) {
@@ -38,6 +41,9 @@ func Killed(t *testing.T, s Subject) {
 	err := s.Perform(t, whole, func(f bool) {
 		if f {
 			finished++
+		}
+		if len(snapshots) == mostSteps {
+			panic("the campaign does not end")
 		}
 		snapshots = append(snapshots, snapshot{Copy(t, whole), finished})
 		if first == nil {
