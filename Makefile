@@ -28,7 +28,7 @@ HALF    := cmd/plimsoll platform/kubernetes fleet/kubernetes serve fleet/nats
 # Raced packages whose tests do less under the race detector: `make unit` runs all of them, too. (internal/repotest finds what is
 # missing in HALF and TWICE.)
 TWICE := drill/ledger measure
-LONGEST := internal/kubetest lab/topology platform lab/volume platform/vsphere e2e/browser record capacity/predict suite drill/ledger study/simulated
+LONGEST := internal/kubetest lab/topology platform lab/volume platform/vsphere e2e/browser record capacity/predict suite drill/ledger study/simulatedtest
 # The tests of these packages, and of those in them, depend on more than files of this module: kernels, engines, browsers,
 # clusters, other programs. They always run. Go keeps the results of the others until a file that they read changes.
 OUTSIDE := e2e cmd/plimsoll lab platform fleet internal/kubetest internal/browsertest serve disk
@@ -73,7 +73,7 @@ CHECKS  := fmt vet staticcheck vuln rules trust groups
 checks   = @for check in $(1); do start=$$(date +%s); echo "--- make $$check"; $(MAKE) --no-print-directory $$check || exit 1; \
 	echo "--- make $$check: $$(($$(date +%s) - start)) s"; done
 
-.PHONY: all build demo test plain ci smoke mongod fmt vet staticcheck vuln rules groups unit race $(UNIT) $(RACE) bench man pictures image engine clean help trust liars
+.PHONY: all build demo test plain ci smoke mongod fmt vet staticcheck vuln rules groups unit race $(UNIT) $(RACE) bench lines man pictures image engine clean help trust liars
 
 all: build
 
@@ -165,6 +165,9 @@ race-lab:
 	$(call gotest,$(filter-out cmd/% fleet fleet/% platform/%,$(call outside,$(RACED))),-count=1 $(racing))
 race-inside: # the last group is alone for some minutes, so two of its packages run at once
 	$(call gotest,$(call inside,$(RACED)),-p 2 $(racing))
+
+lines: ## lines of Go without tests, by room: the product, test support, and what measures Plimsoll
+	@$(GO) test ./internal/repotest -run '^TestLines$$' -count=1 -v | sed -n 's/^ *lines_test.go:[0-9]*: //p'
 
 bench: ## speed, as ratios against the peers, from one run on this machine
 	$(GO) run ./bench

@@ -61,8 +61,8 @@ func agentsGrowth(ctx context.Context, w io.Writer, _ config) error {
 		if c.Equal {
 			same = "equal"
 		}
-		fmt.Fprintf(w, "  %6d  %6.3f  %8.0f  %6.1f ms  %6.1f ms  %6.2f  %8.1f s  %s\n", n, c.Cores, mib(c.PeakKiB),
-			ms(rank(c.Skews, 0.5)), ms(c.Skews[len(c.Skews)-1]), c.Bytes/1e6, c.Placed.Seconds(), same)
+		fmt.Fprintf(w, "  %6d  %6.3f  %8.0f  %6.1f ms  %6.1f ms  %6.2f  %8.1f s  %s\n", n, c.Cores, float64(c.PeakKiB)/1024,
+			ms(c.Skews[(len(c.Skews)-1)/2]), ms(c.Skews[len(c.Skews)-1]), c.Bytes/1e6, c.Placed.Seconds(), same)
 	}
 	return nil
 }
@@ -210,4 +210,17 @@ func playAgents(args crowdArgs) error {
 	}
 	all.Wait()
 	return errors.Join(results...)
+}
+
+// peakKiB is the largest resident set of this process until now, 0 if it is not known.
+func peakKiB() int64 {
+	self, err := procfs.Self()
+	if err != nil {
+		return 0
+	}
+	status, err := self.NewStatus()
+	if err != nil {
+		return 0
+	}
+	return int64(status.VmHWM / 1024)
 }

@@ -11,12 +11,9 @@ import (
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/drill/ledger"
-	"github.com/plimsoll-bench/plimsoll/lab"
-	"github.com/plimsoll-bench/plimsoll/lab/engine"
 	"github.com/plimsoll-bench/plimsoll/load"
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/measure/stats"
-	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/store"
 	"github.com/plimsoll-bench/plimsoll/store/embedded"
 	"github.com/plimsoll-bench/plimsoll/store/null"
@@ -52,13 +49,12 @@ func ledgerTargets() []ledgerTarget {
 		{"null, over loopback", 0, 5_000, 16, true, openResponder},
 		{"embedded, no sync", 5000, 4000, 16, false, openEmbedded("1")},
 		{"embedded", 5000, 300, 16, true, openEmbedded("majority")},
-		{"documentdb", 2000, 300, 16, true, openDocumentDB},
 	}
 }
 
 // ledgerCost compares runs with and without a ledger, alternating within one process. The targets go from the worst
-// case, in which an operation costs its generation only, to a real server. It takes less than two minutes for each
-// round.
+// case, in which an operation costs its generation only, to writes that wait for the disk. It takes less
+// than two minutes for each round.
 func ledgerCost(ctx context.Context, w io.Writer, c config) error {
 	fmt.Fprintf(w, "\nRuns with a ledger relative to runs without: median of blocks without-with-with-without "+
 		"(95 %% interval).\nGoal: throughput × %.2f. If that is open: processor time of this process × %.3f, which depends "+
@@ -255,54 +251,4 @@ func openEmbedded(w string) func(context.Context, int) (store.Store, func() erro
 		}
 		return st, func() error { return os.RemoveAll(dir) }, nil
 	}
-}
-
-// openDocumentDB starts a lab of one member. The durability level is balanced, which has the highest throughput to
-// lose.
-func openDocumentDB(ctx context.Context, workers int) (store.Store, func() error, error) {
-	uri, end, err := documentDB(ctx)
-	if err != nil {
-		return nil, nil, err
-	}
-	st, err := wire.Open(ctx, store.Config{Target: uri, Database: "bench", Sessions: workers, Timeout: 30 * time.Second})
-	if err != nil {
-		return nil, nil, errors.Join(err, end())
-	}
-	return st, end, nil
-}
-
-// documentDB starts a lab of one member and returns its address at the level balanced.
-func documentDB(ctx context.Context) (uri string, end func() error, err error) {
-	dir, err := scratchIn("")
-	if err != nil {
-		return "", nil, err
-	}
-	end = func() error { return os.RemoveAll(dir) }
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, end())
-		}
-	}()
-	b := labBench{home: filepath.Join(dir, "home"), binary: filepath.Join(dir, "plimsoll"), dir: dir}
-	if err := b.prepare(ctx); err != nil {
-		return "", end, err
-	}
-	asked := spec.Lab{Name: fmt.Sprintf("bench-ledger-%d", os.Getpid()), Engine: spec.Engine{Name: engine.DocumentDB},
-		Topology: spec.Topology{Kind: spec.LabStandalone}}
-	if err := asked.Complete(); err != nil {
-		return "", end, err
-	}
-	h, err := lab.Up(ctx, asked, lab.Options{Home: b.home, Executable: b.binary})
-	if err != nil {
-		return "", end, err
-	}
-	end = func() error {
-		down := lab.Down(context.WithoutCancel(ctx), b.home, asked.Name, nil)
-		return errors.Join(h.Close(), down, os.RemoveAll(dir))
-	}
-	all, err := h.Addresses(ctx)
-	if err == nil && all["balanced"] == "" {
-		err = errors.New("the lab has no gateway for the level balanced")
-	}
-	return all["balanced"], end, err
 }

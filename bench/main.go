@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/plimsoll-bench/plimsoll/internal/permit"
 )
@@ -20,7 +21,7 @@ type config struct {
 	workers    int
 	only       string
 	server     string // of the part waiting; "" is all
-	seconds    int    // length of the parts that run for a time
+	seconds    int    // length of the part device
 }
 
 func main() {
@@ -34,7 +35,7 @@ func main() {
 	flag.IntVar(&c.workers, "workers", 16, "workers, threads or connections of each client")
 	flag.StringVar(&c.only, "only", "", "run one part only: "+strings.Join(partNames(), ", "))
 	flag.StringVar(&c.server, "server", "", "use one server only in the part waiting: immediate, slow, mongod")
-	flag.IntVar(&c.seconds, "seconds", 20, "duration in seconds of the parts that run for a time")
+	flag.IntVar(&c.seconds, "seconds", 20, "duration in seconds of the part device")
 	flag.Parse()
 	ctx, stop := interrupted()
 	defer stop()
@@ -66,24 +67,8 @@ func parts() []part {
 	return []part{
 		{"speed", speed},
 		{"waiting", waiting},
-		{"workloads", ownWorkloads},
-		{"mongod", mongodSpeed},
-		{"start", startUp},
-		{"memory", memory},
-		{"binary", binarySize},
-		{"lateness", lateness},
-		{"accuracy", accuracy},
-		{"arrival", arrivals},
-		{"costs", smallCosts},
-		{"report", reportCost},
-		{"study", studyCost},
-		{"serve", serveCost},
-		{"lab", labCost},
 		{"agents", agentsGrowth},
 		{"ledger", ledgerCost},
-		{"audit", auditSpeed},
-		{"outage", outageError},
-		{"disk", diskPeers},
 		{"device", deviceLatency},
 	}
 }
@@ -122,6 +107,8 @@ func run(ctx context.Context, w io.Writer, c config) error {
 	}
 	return nil
 }
+
+func ms(d time.Duration) float64 { return d.Seconds() * 1e3 }
 
 func verdict(met bool) string {
 	if met {

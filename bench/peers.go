@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"sync"
 
 	"github.com/plimsoll-bench/plimsoll/store/null"
@@ -63,12 +62,6 @@ func build(what, hint string, cmd *exec.Cmd) error {
 		return fmt.Errorf("%s could not be built (%s): %w: %s", what, hint, err, lastLine(out))
 	}
 	return nil
-}
-
-// buildPlimsoll builds the program with further arguments of go build.
-func buildPlimsoll(ctx context.Context, program string, args ...string) error {
-	args = slices.Concat([]string{"build"}, args, []string{"-o", program, "github.com/plimsoll-bench/plimsoll/cmd/plimsoll"})
-	return build("plimsoll", "run go build ./cmd/plimsoll", exec.CommandContext(ctx, "go", args...))
 }
 
 func lastLine(out []byte) []byte {

@@ -12,13 +12,12 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/internal/mountinfo"
 	"github.com/plimsoll-bench/plimsoll/internal/scratch"
-	"github.com/plimsoll-bench/plimsoll/lab"
 )
 
 // scratchPrefix begins the names of the directories that this program makes.
 const scratchPrefix = "plimsoll-bench-"
 
-// sweepLimit bounds the removal of one directory: labs, mounts, files.
+// sweepLimit bounds the removal of one directory: mounts, files.
 const sweepLimit = time.Minute
 
 // scratchIn makes a directory below parent ("" is the system's for temporary files), and removes what killed processes
@@ -31,18 +30,12 @@ func scratchIn(parent string) (string, error) {
 	})
 }
 
-// removeScratch removes a directory with the labs in it and the filesystems mounted below it.
+// removeScratch removes a directory and the filesystems mounted below it.
 func removeScratch(dir string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), sweepLimit)
 	defer cancel()
-	home := filepath.Join(dir, "home")
-	var failed error
-	if names, err := lab.Names(home); err == nil {
-		for _, name := range names {
-			failed = errors.Join(failed, lab.Down(ctx, home, name, nil))
-		}
-	}
-	if failed = errors.Join(failed, unmountBelow(ctx, dir)); failed != nil {
+	failed := unmountBelow(ctx, dir)
+	if failed != nil {
 		return failed // nothing is removed through a mount
 	}
 	return os.RemoveAll(dir)

@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strconv"
 	"text/tabwriter"
-	"time"
 
 	"github.com/plimsoll-bench/plimsoll/measure"
 )
@@ -22,7 +21,6 @@ const (
 	clientWire   = "wire"
 	clientDriver = "driver"
 	peerYCSB     = "go-ycsb"
-	peerJava     = "YCSB"
 )
 
 // figures holds one figure of every round, by client.
@@ -39,7 +37,7 @@ func speed(ctx context.Context, w io.Writer, c config) error {
 	}
 	defer os.RemoveAll(dir)
 	peers := buildPeers(ctx, dir)
-	addr, stop, err := startResponder(ctx, timing{})
+	addr, stop, err := startResponder(ctx)
 	if err != nil {
 		return err
 	}
@@ -51,7 +49,7 @@ func speed(ctx context.Context, w io.Writer, c config) error {
 		if err := b.capture(ctx); err != nil {
 			return err
 		}
-		f, _, err := b.measure(ctx, []string{peerC, clientWire, clientDriver, peerYCSB})
+		f, err := b.measure(ctx, []string{peerC, clientWire, clientDriver, peerYCSB})
 		if err != nil {
 			return err
 		}
@@ -67,8 +65,6 @@ type comparison struct {
 	operation string
 	peers     peers
 	dir       string
-	server    func() time.Duration // processor time of the server until now; nil: not measured
-	serverCPU figures              // of the server, µs per operation
 }
 
 // message is the file with the message for the C loop.
@@ -83,56 +79,34 @@ func (b comparison) capture(ctx context.Context) error {
 	return os.WriteFile(b.message(), all[0], 0o600)
 }
 
-// measure runs the clients in turn and returns their processor time per operation and their throughput.
-func (b comparison) measure(ctx context.Context, clients []string) (cpu, rates figures, err error) {
-	cpu, rates = figures{}, figures{}
+// measure runs the clients in turn and returns their processor time per operation. A peer that could not be built has
+// none.
+func (b comparison) measure(ctx context.Context, clients []string) (cpu figures, err error) {
+	cpu = figures{}
 	for range b.c.rounds {
 		for _, client := range clients {
-			var before time.Duration
-			if b.server != nil {
-				before = b.server()
-			}
-			o, ok, err := b.once(ctx, client)
+			cmd, err := b.command(ctx, client)
 			if err != nil {
-				return nil, nil, err
+				return nil, err
 			}
-			if !ok {
+			if cmd == nil {
 				continue
 			}
-			if b.server != nil {
-				took := float64((b.server() - before).Microseconds())
-				b.serverCPU[client] = append(b.serverCPU[client], took/float64(o.Operations))
+			var o outcome
+			if err := runJSON(cmd, &o); err != nil {
+				return nil, err
 			}
 			allowed := int64(0)
 			if client == peerYCSB { // go-ycsb sometimes reads a key that it did not load
 				allowed = o.Operations / 1000
 			}
 			if o.Failed > allowed {
-				return nil, nil, fmt.Errorf("%s: %d of %d operations failed", client, o.Failed, o.Operations)
+				return nil, fmt.Errorf("%s: %d of %d operations failed", client, o.Failed, o.Operations)
 			}
 			cpu[client] = append(cpu[client], o.CPUMicros)
-			rates[client] = append(rates[client], float64(o.Operations)/o.Seconds)
 		}
 	}
-	return cpu, rates, nil
-}
-
-// once runs one client once. ok is false if the peer is not installed or could not be built.
-func (b comparison) once(ctx context.Context, client string) (o outcome, ok bool, err error) {
-	if client == peerJava {
-		home := os.Getenv(javaVariable)
-		if home == "" {
-			return o, false, nil
-		}
-		o, err = b.java(ctx, home, "-t")
-		return o, true, err
-	}
-	cmd, err := b.command(ctx, client)
-	if err != nil || cmd == nil {
-		return o, false, err
-	}
-	err = runJSON(cmd, &o)
-	return o, true, err
+	return cpu, nil
 }
 
 // command returns the command of one client, nil for a peer that could not be built.

@@ -77,16 +77,13 @@ type waitingServer struct {
 
 func waitingServers(dir string, p peers, messages string) []waitingServer {
 	list := []waitingServer{
-		{"immediate responder", func(ctx context.Context) (string, func(), error) {
-			return startResponder(ctx, timing{})
-		}},
+		{"immediate responder", startResponder},
 		{fmt.Sprintf("slow responder (%d µs to %d ms)", slowLeast, slowMost/1000),
 			func(ctx context.Context) (string, func(), error) { return startSlow(ctx, p.slow, dir, messages) }},
 	}
 	if path := mongodPath(); path != "" {
 		list = append(list, waitingServer{"mongod", func(ctx context.Context) (string, func(), error) {
-			addr, _, stop, err := startMongod(ctx, path, dir)
-			return addr, stop, err
+			return startMongod(ctx, path, dir)
 		}})
 	}
 	return list

@@ -11,7 +11,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/study"
 	"github.com/plimsoll-bench/plimsoll/study/judge"
-	"github.com/plimsoll-bench/plimsoll/study/simulated"
+	"github.com/plimsoll-bench/plimsoll/study/simulatedtest"
 )
 
 // claims is the answer for verdicts of differences: accused if any is better or worse.
@@ -37,11 +37,11 @@ func wrong(machine noise, prefix string, full int, try func(ctx context.Context,
 type performed struct {
 	*record.Study
 	specs  map[string]spec.Run
-	runner *simulated.Runner
+	runner *simulatedtest.Runner
 }
 
 // planned plans a study on a machine with effects.
-func planned(t *trial, asked spec.Study, machine noise, effects ...simulated.Effect) (*performed, error) {
+func planned(t *trial, asked spec.Study, machine noise, effects ...simulatedtest.Effect) (*performed, error) {
 	asked.Seed = t.rand.Uint64()>>1 + 1
 	plan, err := study.NewPlan(asked, study.PlanOptions{OnlyTime: true})
 	if err != nil {
@@ -55,7 +55,7 @@ func planned(t *trial, asked spec.Study, machine noise, effects ...simulated.Eff
 		}
 	}
 	factors := machine.factors(t.rand, len(plan.Trials))
-	p.runner = simulated.New(drifting(factors, effects...), t.rand.Uint64())
+	p.runner = simulatedtest.New(drifting(factors, effects...), t.rand.Uint64())
 	return p, nil
 }
 
@@ -75,8 +75,8 @@ func (p *performed) run(ctx context.Context, from, to int) error {
 }
 
 // studyOf performs a whole study and returns its verdicts.
-func studyOf(ctx context.Context, t *trial, asked spec.Study, machine noise, effects ...simulated.Effect) (*performed,
-	error) {
+func studyOf(ctx context.Context, t *trial, asked spec.Study, machine noise, effects ...simulatedtest.Effect) (
+	*performed, error) {
 	p, err := planned(t, asked, machine, effects...)
 	if err == nil {
 		err = p.run(ctx, 0, len(p.Trials))
@@ -129,7 +129,7 @@ func studyFamily() family {
 		for _, sign := range []int{1, -1} {
 			f.rows = append(f.rows, found(percent*sign, "trials scatter by 2 %, 8 of each", func(ctx context.Context, t *trial,
 				effect float64) ([]record.Comparison, error) {
-				p, err := studyOf(ctx, t, sweep(2, 8), scattering, simulated.Effect{When: level(1), Factor: effect})
+				p, err := studyOf(ctx, t, sweep(2, 8), scattering, simulatedtest.Effect{When: level(1), Factor: effect})
 				if err != nil {
 					return nil, err
 				}
@@ -165,9 +165,9 @@ func found(percent int, how string, compare func(context.Context, *trial, float6
 
 // notEquivalent is found out unless a configuration is called equivalent.
 func notEquivalent(ctx context.Context, t *trial) (answer, error) {
-	var effects []simulated.Effect
+	var effects []simulatedtest.Effect
 	for i := 1; i < 20; i++ {
-		effects = append(effects, simulated.Effect{When: level(i), Factor: 1.03})
+		effects = append(effects, simulatedtest.Effect{When: level(i), Factor: 1.03})
 	}
 	quiet := noise{factors: func(r *rand.Rand, n int) []float64 { return correlated(r, n, scatter/2, 0) }}
 	asked := sweep(20, 8)

@@ -10,7 +10,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/study"
-	"github.com/plimsoll-bench/plimsoll/study/simulated"
+	"github.com/plimsoll-bench/plimsoll/study/simulatedtest"
 )
 
 // noise is what a machine does to the throughput of trials that follow each other, whatever is compared: a factor for
@@ -100,10 +100,12 @@ func with(factors []float64, more func(i int) float64) []float64 {
 
 // drifting makes trials of one interval whose throughput has the factors, one trial after the other. p99 scatters by 3
 // % beyond what follows from the throughput.
-func drifting(factors []float64, effects ...simulated.Effect) simulated.Target {
-	return simulated.Target{Interval: time.Hour, TailNoise: 0.03, Effects: effects,
-		Classes: []simulated.Class{{Name: "read", Share: 1, Time: 1}},
-		Trouble: func(n int, _ study.Request) simulated.Trouble { return simulated.Trouble{Slow: 1 / factors[n-1]} }}
+func drifting(factors []float64, effects ...simulatedtest.Effect) simulatedtest.Target {
+	return simulatedtest.Target{Interval: time.Hour, TailNoise: 0.03, Effects: effects,
+		Classes: []simulatedtest.Class{{Name: "read", Share: 1, Time: 1}},
+		Trouble: func(n int, _ study.Request) simulatedtest.Trouble {
+			return simulatedtest.Trouble{Slow: 1 / factors[n-1]}
+		}}
 }
 
 // simulatedRun is the specification of all simulated runs.
@@ -115,7 +117,7 @@ func simulatedRun() spec.Run {
 func course(seed uint64, factors []float64, apart time.Duration, changed int, effect float64) ([]*record.Run, error) {
 	asked := simulatedRun()
 	asked.Defaults()
-	runner := simulated.New(drifting(factors, simulated.Effect{Factor: effect,
+	runner := simulatedtest.New(drifting(factors, simulatedtest.Effect{Factor: effect,
 		When: func(s spec.Run) bool { return s.Labels["changed"] != "" }}), seed)
 	var runs []*record.Run
 	for i := range factors {
@@ -127,7 +129,7 @@ func course(seed uint64, factors []float64, apart time.Duration, changed int, ef
 		if err != nil {
 			return nil, err
 		}
-		got.Run.Started = simulated.Epoch.Add(time.Duration(i) * apart)
+		got.Run.Started = simulatedtest.Epoch.Add(time.Duration(i) * apart)
 		runs = append(runs, got.Run)
 	}
 	return runs, nil

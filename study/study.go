@@ -2,7 +2,7 @@
 // configurations, in an order that separates drift from effect, with an estimate of time and disk space.
 //
 // It runs nothing: study/conduct runs plans and writes records, study/procedure finds baselines and capacities,
-// study/judge finds significant differences, study/simulated is a target with known effects.
+// study/judge finds significant differences, study/simulatedtest is a target with known effects.
 package study
 
 import (

@@ -3,11 +3,11 @@ package suite
 import (
 	"context"
 	"fmt"
-	"math"
 	"path/filepath"
 	"slices"
 	"time"
 
+	"github.com/plimsoll-bench/plimsoll/campaign"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/study"
@@ -15,67 +15,44 @@ import (
 	"github.com/plimsoll-bench/plimsoll/suite/fit"
 )
 
-// allowed is the time for the suite, 0 for no limit.
-func (c *conductor) allowed() time.Duration {
-	return fit.Allowed(c.suite.Limit.Std(), c.suite.Budget == record.BudgetSmoke)
+// allowed is the time for a suite, 0 for no limit.
+func allowed(s *record.Suite) time.Duration {
+	return fit.Allowed(s.Limit.Std(), s.Budget == record.BudgetSmoke)
 }
 
 // timeLeft is the rest of that time. Earlier sessions count, pauses between them do not.
-func (c *conductor) timeLeft() time.Duration {
-	return c.allowed() - c.spent - c.o.Now().Sub(c.began)
-}
+func (c *session) timeLeft() time.Duration { return c.Budget.Left(c.Now()) }
 
-// closing is kept free where something has to be shed: the report takes time too.
-func (c *conductor) closing() time.Duration { return min(c.allowed()/50, 15*time.Second) }
+// closing is kept free if something has to be left out: the report takes time too.
+func (c *session) closing() time.Duration { return min(c.Budget.Limit/50, 15*time.Second) }
 
-// What is learned of a machine from what is done. Its first parts may be odd, so the pace begins at 1 with the weight
-// of a share of the budget, and what another kind of part took says less.
-const (
-	priorShare  = 0.2
-	otherWeight = 0.5
-	slowest     = 10.0
-	fastest     = 0.5
-)
+// priorShare is the share of the budget that is the weight of the estimates. The first parts may be odd.
+const priorShare = 0.2
 
-// lateSlack is by which share of the time that is left a suite may be late before something is shed: estimates are not
-// worth more, and the less time is left the less that is.
+// lateSlack is by which share of the time that is left a suite may be late before something is left out: estimates are
+// not more exact, and the less time is left the less that is.
 const lateSlack = 0.02
 
-// pace returns by how much parts of a kind take longer than estimated, from the finished ones. It is the weighted mean
-// of the logarithms, so that a single outlier does not decide.
-func (c *conductor) pace(kind string) float64 {
-	sum, weights := 0.0, priorShare*c.allowed().Seconds()
-	add := func(kindOf string, took, thought float64) {
-		if took <= 0 || thought <= 0 {
-			return
-		}
-		w := thought
-		if kindOf != kind {
-			w *= otherWeight
-		}
-		sum += w * math.Log(min(slowest, max(fastest, took/thought)))
-		weights += w
-	}
-	for _, p := range c.suite.Parts {
-		if p.Status == record.PartDone {
-			add(p.Kind, p.Seconds, p.Estimate)
+// pace returns by how much parts of a kind take longer than estimated, from the finished ones.
+func (c *session) pace(kind string) float64 {
+	var p campaign.Pace
+	for _, part := range c.Result.Parts {
+		if part.Status == record.PartDone {
+			p.Learn(part.Kind, part.Seconds, part.Estimate)
 		}
 	}
 	if u := c.under; u != nil {
-		add(record.KindStudy, u.took, u.thought)
+		p.Learn(record.KindStudy, u.took, u.thought)
 	}
-	if weights == 0 {
-		return 1
-	}
-	return math.Exp(sum / weights)
+	return p.Factor(kind, priorShare*c.Budget.Limit.Seconds())
 }
 
 // under is what the running study shows about the machine: the time so far, and the estimated one.
 type under struct{ took, thought float64 }
 
 // waits reports whether a part is still to be done.
-func (c *conductor) waits(i int) bool {
-	switch p := &c.suite.Parts[i]; p.Status {
+func (c *session) waits(i int) bool {
+	switch p := &c.Result.Parts[i]; p.Status {
 	case record.PartPlanned, record.PartRunning:
 		return true
 	case record.PartFailed:
@@ -85,10 +62,10 @@ func (c *conductor) waits(i int) bool {
 }
 
 // ahead are the parts from one on that are still to be done, with their places.
-func (c *conductor) ahead(from int) (parts []fit.Part, places []int) {
+func (c *session) ahead(from int) (parts []fit.Part, places []int) {
 	has := map[string]bool{}
-	for i := range c.suite.Parts {
-		p, plan := &c.suite.Parts[i], &c.plans[i]
+	for i := range c.Result.Parts {
+		p, plan := &c.Result.Parts[i], &c.plans[i]
 		to := c.waits(i)
 		if i >= from && to {
 			x := fit.Part{Name: p.Name, Vital: plan.Vital, Variant: plan.Of != "" && has[plan.Of], Pace: c.pace(p.Kind)}
@@ -106,8 +83,8 @@ func (c *conductor) ahead(from int) (parts []fit.Part, places []int) {
 
 // begun returns the rest of a study that an earlier session began, which can only have fewer trials; nil for other
 // parts.
-func (c *conductor) begun(i int, pace float64) *study.Rest {
-	p := &c.suite.Parts[i]
+func (c *session) begun(i int, pace float64) *study.Rest {
+	p := &c.Result.Parts[i]
 	if p.Kind != record.KindStudy || p.Status == record.PartPlanned && !c.again[p.Name] {
 		return nil
 	}
@@ -132,43 +109,43 @@ func (c *conductor) begun(i int, pace float64) *study.Rest {
 	return r
 }
 
-func (c *conductor) dirOf(part string) string {
-	return filepath.Join(c.o.Dir, record.PartsDir, part)
+func (c *session) dirOf(part string) string {
+	return filepath.Join(c.Dir, record.PartsDir, part)
 }
 
-// fitParts looks before a part whether what is left still fits into what is left of the time, and sheds what does not.
-func (c *conductor) fitParts(ctx context.Context, i int) error {
+// fitParts checks before a part whether the rest still fits into the time that is left, and leaves out what does not.
+func (c *session) fitParts(ctx context.Context, i int) error {
 	c.at = i
-	if c.allowed() == 0 || c.fresh {
+	if c.Budget.Limit == 0 || c.fresh {
 		c.fresh = false // the plan was made a moment ago
 		return nil
 	}
 	parts, places := c.ahead(i)
-	shed, why := c.refit(parts, "before "+c.suite.Parts[i].Name)
-	if len(shed.left) == 0 {
+	cut, why := c.refit(parts, "before "+c.Result.Parts[i].Name)
+	if len(cut.left) == 0 {
 		return nil
 	}
 	for n, at := range places {
 		if parts[n].Under != nil {
 			// It says itself, before its next block, what it leaves out.
-			shed.left = slices.DeleteFunc(shed.left, func(l spec.Left) bool { return l.Part == parts[n].Name })
+			cut.left = slices.DeleteFunc(cut.left, func(l spec.Left) bool { return l.Part == parts[n].Name })
 			continue
 		}
-		if err := c.become(ctx, at, shed.parts[n], shed.left); err != nil {
+		if err := c.become(ctx, at, cut.parts[n], cut.left); err != nil {
 			return err
 		}
 	}
-	return c.tell(why, shed.left)
+	return c.tell(why, cut.left)
 }
 
-// shedding holds parts after cuts, and what was cut.
-type shedding struct {
+// cuts holds parts after cuts, and what was cut.
+type cuts struct {
 	parts []fit.Part
 	left  []spec.Left
 }
 
 // refit fits parts into the time that is left. why is the first half of every reason.
-func (c *conductor) refit(parts []fit.Part, where string) (s shedding, why string) {
+func (c *session) refit(parts []fit.Part, where string) (s cuts, why string) {
 	fitted, _ := fit.Fit(parts, 0, false)
 	need := 0.0
 	for _, p := range fitted {
@@ -195,8 +172,8 @@ func minutes(d time.Duration) string {
 }
 
 // become makes a part what it was fitted to.
-func (c *conductor) become(ctx context.Context, i int, x fit.Part, left []spec.Left) error {
-	p, plan := &c.suite.Parts[i], &c.plans[i]
+func (c *session) become(ctx context.Context, i int, x fit.Part, left []spec.Left) error {
+	p, plan := &c.Result.Parts[i], &c.plans[i]
 	mine := func(l spec.Left) bool { return l.Part == p.Name }
 	at := slices.IndexFunc(left, mine)
 	switch {
@@ -212,7 +189,7 @@ func (c *conductor) become(ctx context.Context, i int, x fit.Part, left []spec.L
 			}
 			c.tidy(*plan)
 		}
-		c.suite.Left = slices.DeleteFunc(c.suite.Left, func(l spec.Left) bool { return mine(l) && l.Late })
+		c.Result.Left = slices.DeleteFunc(c.Result.Left, func(l spec.Left) bool { return mine(l) && l.Late })
 		p.Status, p.Problem = record.PartLeft, left[at].Why
 		return nil
 	}
@@ -226,26 +203,31 @@ func (c *conductor) become(ctx context.Context, i int, x fit.Part, left []spec.L
 }
 
 // tell adds what was left out to what is known of the suite, on the disk and for who watches.
-func (c *conductor) tell(why string, left []spec.Left) error {
+func (c *session) tell(why string, left []spec.Left) error {
 	if len(left) == 0 {
 		return nil
 	}
 	c.o.Progress.Note(why + "; now left out:")
 	for _, l := range left {
 		c.o.Progress.Note("  " + leftText(l))
-		i := slices.IndexFunc(c.suite.Left, func(have spec.Left) bool {
+		i := slices.IndexFunc(c.Result.Left, func(have spec.Left) bool {
 			return have.Late && have.Part == l.Part && have.What == l.What
 		})
 		if i < 0 {
-			c.suite.Left = append(c.suite.Left, l)
+			c.Result.Left = append(c.Result.Left, l)
 			continue
 		}
-		c.suite.Left[i].To, c.suite.Left[i].Why = l.To, l.Why
+		c.Result.Left[i].To, c.Result.Left[i].Why = l.To, l.Why
 	}
-	if err := record.WritePlan(c.w, c.plans); err != nil {
-		return recording(err)
+	return c.writeAll()
+}
+
+// writeAll writes the plan and the suite.
+func (c *session) writeAll() error {
+	if err := record.WritePlan(c.Store, c.plans); err != nil {
+		return campaign.Unwritten(err)
 	}
-	return recording(c.w.Write(c.suite))
+	return c.Write()
 }
 
 // leftText is a step in a few words; its reason was said before.
@@ -262,7 +244,7 @@ func leftText(l spec.Left) string {
 // budget is the budget of the study of a part.
 type budget struct {
 	ctx  context.Context // of the suite
-	c    *conductor
+	c    *session
 	part int
 	// thought is the estimated total time, before the time of earlier sessions.
 	thought, before float64
@@ -273,42 +255,42 @@ type budget struct {
 var _ conduct.Budget = (*budget)(nil)
 
 // budgetOf returns the budget of a part that begins, nil if there is none.
-func (c *conductor) budgetOf(ctx context.Context, i int, begun time.Time) *budget {
-	if c.allowed() == 0 {
+func (c *session) budgetOf(ctx context.Context, i int, begun time.Time) *budget {
+	if c.Budget.Limit == 0 {
 		return nil
 	}
-	p := &c.suite.Parts[i]
+	p := &c.Result.Parts[i]
 	return &budget{ctx: ctx, c: c, part: i, thought: p.Estimate, before: p.Seconds, began: begun}
 }
 
 // What is left of the study and the parts behind it have to fit into what is left of the time.
 func (b *budget) Block(rest study.Rest) (trials int, why string) {
 	c := b.c
-	part := &c.suite.Parts[b.part]
-	took := b.before + c.o.Now().Sub(b.began).Seconds()
+	part := &c.Result.Parts[b.part]
+	took := b.before + c.Now().Sub(b.began).Seconds()
 	if whole := took + rest.Takes(rest.Trials); whole > 0 {
 		c.under = &under{took, b.thought * took / whole}
 	}
 	defer func() { c.under = nil }()
 	parts, places := c.ahead(b.part + 1)
 	parts = append([]fit.Part{{Name: part.Name, Under: &rest}}, parts...)
-	shed, why := c.refit(parts, "within "+part.Name)
-	if len(shed.left) == 0 {
+	cut, why := c.refit(parts, "within "+part.Name)
+	if len(cut.left) == 0 {
 		return rest.Trials, ""
 	}
 	for n, at := range places {
-		if err := c.become(context.WithoutCancel(b.ctx), at, shed.parts[n+1], shed.left); err != nil {
+		if err := c.become(context.WithoutCancel(b.ctx), at, cut.parts[n+1], cut.left); err != nil {
 			b.err = err
 		}
 	}
-	trials = shed.parts[0].Under.Trials
+	trials = cut.parts[0].Under.Trials
 	if trials < rest.Trials {
 		part.Estimate = took + rest.Takes(trials)
 		if b.thought > 0 {
 			part.Estimate *= b.thought / (took + rest.Takes(rest.Trials)) // at the pace of what was thought
 		}
 	}
-	if err := c.tell(why, shed.left); err != nil {
+	if err := c.tell(why, cut.left); err != nil {
 		b.err = err
 	}
 	return trials, why
@@ -320,31 +302,32 @@ func (b *budget) Search(next time.Duration) (why string) {
 		return ""
 	}
 	return fmt.Sprintf("ran late: within the procedures of %s, %s left, %s needed for the next trial alone",
-		b.c.suite.Parts[b.part].Name, minutes(max(0, left)), minutes(next))
+		b.c.Result.Parts[b.part].Name, minutes(max(0, left)), minutes(next))
 }
 
 // longer takes the time that was given over, and reports whether it is more than there was.
-func (c *conductor) longer() (bool, error) {
-	limit, was := c.o.Limit, c.allowed()
+func (c *session) longer() (bool, error) {
+	limit, was := c.o.Limit, c.Budget.Limit
 	if limit == 0 {
 		return false, nil
 	}
-	if limit <= c.spent {
-		return false, fmt.Errorf("--budget is for the whole suite, which has already used %s. Give more than that", minutes(c.spent))
+	if limit <= c.Budget.Spent {
+		return false, fmt.Errorf("--budget is for the whole suite, which has already used %s. Give more than that", minutes(c.Budget.Spent))
 	}
-	c.suite.Limit, c.suite.Budget = spec.Duration(limit), record.BudgetTime
+	c.Result.Limit, c.Result.Budget = spec.Duration(limit), record.BudgetTime
+	c.Budget.Limit = allowed(c.Result)
 	return was > 0 && limit > was, nil
 }
 
 // takeUp restores parts that were cut while the suite ran late. Finished work stays: a study continues with the skipped
 // trials, and one that finished in another form keeps it.
-func (c *conductor) takeUp() error {
+func (c *session) takeUp() error {
 	if !c.more {
 		return nil
 	}
-	for i := range c.suite.Parts {
-		p, plan := &c.suite.Parts[i], &c.plans[i]
-		late := slices.ContainsFunc(c.suite.Left, func(l spec.Left) bool { return l.Late && l.Part == p.Name })
+	for i := range c.Result.Parts {
+		p, plan := &c.Result.Parts[i], &c.plans[i]
+		late := slices.ContainsFunc(c.Result.Left, func(l spec.Left) bool { return l.Late && l.Part == p.Name })
 		if !late || p.Status == record.PartRunning || p.Status == record.PartFailed {
 			continue
 		}
@@ -368,24 +351,21 @@ func (c *conductor) takeUp() error {
 		one, _ := fit.Fit([]fit.Part{{Name: p.Name, Study: plan.Study, Drill: plan.Drill, Probe: plan.Probe}}, 0, false)
 		p.Estimate = one[0].Estimate
 		if begun { // the journal says otherwise so far
-			if err := c.note(record.EventBegin, p); err != nil {
+			if err := c.Note(record.EventBegin, *p); err != nil {
 				return err
 			}
 		}
 	}
-	if err := record.WritePlan(c.w, c.plans); err != nil {
-		return err
-	}
-	return c.w.Write(c.suite)
+	return c.writeAll()
 }
 
 // takeBack forgets what a part left out because the suite ran late; with trials, it has so many again.
-func (c *conductor) takeBack(part, trials string) {
-	c.suite.Left = slices.DeleteFunc(c.suite.Left, func(l spec.Left) bool {
+func (c *session) takeBack(part, trials string) {
+	c.Result.Left = slices.DeleteFunc(c.Result.Left, func(l spec.Left) bool {
 		return l.Late && l.Part == part && (trials == "" || l.What == "trials" && l.From == trials)
 	})
-	for i := range c.suite.Left {
-		if l := &c.suite.Left[i]; trials != "" && l.Late && l.Part == part && l.What == "trials" {
+	for i := range c.Result.Left {
+		if l := &c.Result.Left[i]; trials != "" && l.Late && l.Part == part && l.What == "trials" {
 			l.To = trials
 		}
 	}

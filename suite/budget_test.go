@@ -10,10 +10,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/plimsoll-bench/plimsoll/campaign"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/study"
 	"github.com/plimsoll-bench/plimsoll/study/conduct"
-	"github.com/plimsoll-bench/plimsoll/study/simulated"
+	"github.com/plimsoll-bench/plimsoll/study/simulatedtest"
 	"github.com/plimsoll-bench/plimsoll/suite/fit"
 )
 
@@ -49,7 +50,7 @@ type slowTrials struct {
 	*slow
 	part   string
 	each   float64
-	trials *simulated.Runner
+	trials *simulatedtest.Runner
 }
 
 func (t *slowTrials) Now() time.Time { return t.slow.now }
@@ -75,7 +76,7 @@ func (s *slow) Part(ctx context.Context, j Job) Outcome {
 	spec := j.Plan.Study
 	each := one[0].Estimate / float64(spec.Trials) / float64(len(spec.Factors[0].Levels))
 	trials := &slowTrials{slow: s, part: j.Plan.Name, each: each,
-		trials: simulated.New(simulated.Target{Interval: time.Second}, 1)}
+		trials: simulatedtest.New(simulatedtest.Target{Interval: time.Second}, 1)}
 	trials.trials.Write = true
 	factor := s.factor
 	if x, ok := s.of[j.Plan.Name]; ok {
@@ -239,7 +240,7 @@ func TestResumedSuiteHasWhatRemained(t *testing.T) {
 	now := func() time.Time { return m.now }
 	began := m.now
 	_, err := Run(ctx, plan, Options{Key: testKey, Dir: dir, Runner: m, Progress: m, Now: now})
-	if !errors.As(err, new(*Interrupted)) {
+	if !errors.As(err, new(*campaign.Stop)) {
 		t.Fatal(err)
 	}
 	first := m.now.Sub(began)
@@ -292,7 +293,7 @@ func TestProceduresThatTakeAllTheTime(t *testing.T) {
 	plan := planOf("study1", "study2")
 	plan.Budget, plan.Limit = record.BudgetTime, time.Minute
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	f := &fake{ends: map[string]error{"study1": &conduct.Stop{Reason: conduct.OutOfTime, Text: "ran late: within the procedures of study1"}}}
+	f := &fake{ends: map[string]error{"study1": &campaign.Stop{Reason: campaign.OutOfTime, Text: "ran late: within the procedures of study1"}}}
 	f.pause = func() { now = now.Add(2 * time.Minute) }
 	s, err := Run(t.Context(), plan, Options{Key: testKey, Dir: dir, Runner: f, Now: func() time.Time { return now }})
 	if err != nil || statusOf(s) != "study1 left out, study2 left out" || len(lateOf(s)) != 2 || s.Status != record.Complete {

@@ -13,18 +13,18 @@ import (
 	"strings"
 	"time"
 
+	"github.com/plimsoll-bench/plimsoll/campaign"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/store/embedded"
 	"github.com/plimsoll-bench/plimsoll/study"
-	"github.com/plimsoll-bench/plimsoll/study/conduct"
 	"github.com/plimsoll-bench/plimsoll/suite/judge"
 )
 
 // part runs a part, or continues it.
-func (c *conductor) part(ctx context.Context, i int) error {
-	part, plan := &c.suite.Parts[i], c.plans[i]
-	begun := c.o.Now()
+func (c *session) part(ctx context.Context, i int) error {
+	part, plan := &c.Result.Parts[i], c.plans[i]
+	begun := c.Now()
 	at := begun.UTC()
 	*part = record.Part{Name: part.Name, Kind: part.Kind, Status: record.PartRunning,
 		Record: filepath.ToSlash(filepath.Join(record.PartsDir, part.Name)),
@@ -32,58 +32,51 @@ func (c *conductor) part(ctx context.Context, i int) error {
 	if err := c.take(part, &plan); err != nil {
 		return err
 	}
-	if err := c.note(record.EventBegin, part); err != nil {
-		return err
-	}
-	c.o.Progress.Begin(c.standing(i))
-	dir := filepath.Join(c.o.Dir, record.PartsDir, part.Name)
-	resume, err := c.clear(ctx, dir, plan)
-	out := Outcome{Err: err, Conclusion: record.NoResult}
-	if err == nil {
-		job := Job{Plan: plan, Dir: dir, Resume: resume, Abort: c.o.Abort, TakeLeft: c.again[part.Name]}
-		b := c.budgetOf(ctx, i, begun)
-		if b != nil {
-			job.Budget = b
+	return c.Do(part, func() error {
+		c.o.Progress.Begin(c.standing(i))
+		dir := c.dirOf(part.Name)
+		resume, err := c.clear(ctx, dir, plan)
+		out := Outcome{Err: err, Conclusion: record.NoResult}
+		if err == nil {
+			job := Job{Plan: plan, Dir: dir, Resume: resume, Abort: c.o.Abort, TakeLeft: c.again[part.Name]}
+			b := c.budgetOf(ctx, i, begun)
+			if b != nil {
+				job.Budget = b
+			}
+			if out = c.o.Runner.Part(ctx, job); b != nil && b.err != nil {
+				return b.err
+			}
 		}
-		if out = c.o.Runner.Part(ctx, job); b != nil && b.err != nil {
-			return b.err
+		part.Seconds += c.Now().Sub(begun).Seconds() // earlier sessions count as well
+		if err := c.conclude(ctx, part, dir, out); err != nil {
+			return err
 		}
-	}
-	part.Seconds += c.o.Now().Sub(begun).Seconds() // earlier sessions count as well
-	if err := c.conclude(ctx, part, dir, out); err != nil {
-		return err
-	}
-	if _, err := os.Lstat(dir); err != nil {
-		part.Record = "" // it did not come so far
-	}
-	if part.Status != record.PartRunning {
+		if _, err := os.Lstat(dir); err != nil {
+			part.Record = "" // it did not come so far
+		}
+		if part.Status == record.PartRunning {
+			return c.Interruption()
+		}
 		c.tidy(plan)
-	}
-	if err := c.note(record.EventEnd, part); err != nil {
-		return err
-	}
-	c.o.Progress.End(*part)
-	if part.Status == record.PartRunning {
-		return &Interrupted{c.o.Dir}
-	}
-	return nil
+		return nil
+	})
 }
 
 // conclude sets the outcome of a part, from its record and its runner.
-func (c *conductor) conclude(ctx context.Context, part *record.Part, dir string, out Outcome) error {
+func (c *session) conclude(ctx context.Context, part *record.Part, dir string, out Outcome) error {
 	switch { // which engine the labs of the parts had: all of them, where they differ
 	case out.Study != nil:
-		c.suite.Engine = joinEngines(c.suite.Engine, out.Study.Engine)
+		c.Result.Engine = joinEngines(c.Result.Engine, out.Study.Engine)
 	case out.Drill != nil:
-		c.suite.Engine = joinEngines(c.suite.Engine, out.Drill.Engine)
+		c.Result.Engine = joinEngines(c.Result.Engine, out.Drill.Engine)
 	}
-	var stop *conduct.Stop
+	var stop *campaign.Stop
 	switch {
 	case complete(dir, part.Kind) && out.Err == nil:
 		part.Status, part.Conclusion = record.PartDone, out.Conclusion
 	case ctx.Err() != nil:
 		part.Problem = "interrupted"
-	case errors.As(out.Err, &stop) && stop.Reason == conduct.OutOfTime:
+	case errors.As(out.Err, &stop) && stop.Reason == campaign.OutOfTime:
 		part.Status, part.Problem, part.Estimate = record.PartLeft, stop.Text, 0
 		return c.tell(stop.Text, []spec.Left{{Part: part.Name, What: spec.LeftPart, Why: stop.Text, Late: true}})
 	default:
@@ -107,15 +100,6 @@ func joinEngines(all, engine string) string {
 	return strings.TrimPrefix(all+and+engine, and)
 }
 
-// note writes down where a part is: first in the journal, which is on the disk then, and after that in suite.json.
-func (c *conductor) note(event string, part *record.Part) error {
-	p := *part
-	if err := c.w.Append(record.SuiteEvent{At: c.o.Now().UTC(), Event: event, Part: &p}); err != nil {
-		return recording(err)
-	}
-	return recording(c.w.Write(c.suite))
-}
-
 func problemOf(out Outcome) string {
 	if out.Err != nil {
 		return oneLine(out.Err)
@@ -128,10 +112,10 @@ func problemOf(out Outcome) string {
 }
 
 // standing returns the state of the suite when a part begins.
-func (c *conductor) standing(i int) Standing {
-	s := Standing{Part: c.suite.Parts[i]}
+func (c *session) standing(i int) Standing {
+	s := Standing{Part: c.Result.Parts[i]}
 	left := 0.0
-	for j, p := range c.suite.Parts {
+	for j, p := range c.Result.Parts {
 		if p.Status == record.PartLeft {
 			continue
 		}
@@ -144,21 +128,21 @@ func (c *conductor) standing(i int) Standing {
 		}
 	}
 	s.Left = seconds(left)
-	if s.HasBudget = c.allowed() > 0; s.HasBudget {
+	if s.HasBudget = c.Budget.Limit > 0; s.HasBudget {
 		s.Budget = max(0, c.timeLeft())
 	}
 	return s
 }
 
 // take puts what earlier parts gave into a part, where it has no values of its own for that.
-func (c *conductor) take(part *record.Part, plan *record.PartPlan) error {
+func (c *session) take(part *record.Part, plan *record.PartPlan) error {
 	given := c.given(part.Name)
 	maps.DeleteFunc(given, func(key string, _ any) bool { return slices.Contains(plan.Owns, key) })
 	if len(given) == 0 || plan.Study == nil {
 		return nil
 	}
 	spec := *plan.Study
-	if c.suite.Budget != record.BudgetFull {
+	if c.Result.Budget != record.BudgetFull {
 		c.shorten(part, &spec, given)
 	}
 	run, err := study.Apply(spec.Run, given)
@@ -175,7 +159,7 @@ func (c *conductor) take(part *record.Part, plan *record.PartPlan) error {
 }
 
 // shorten leaves out what would make a part longer than the time that it was fitted into.
-func (c *conductor) shorten(part *record.Part, asked *spec.Study, given map[string]any) {
+func (c *session) shorten(part *record.Part, asked *spec.Study, given map[string]any) {
 	text, ok := given["load.duration"].(string)
 	if !ok {
 		return
@@ -185,22 +169,22 @@ func (c *conductor) shorten(part *record.Part, asked *spec.Study, given map[stri
 	}
 	delete(given, "load.duration")
 	left := spec.Left{Part: part.Name, What: "load.duration", From: text, To: asked.Run.Load.Duration.String(), Why: "the length that the baseline study found does not fit into the time"}
-	if !slices.Contains(c.suite.Left, left) {
-		c.suite.Left = append(c.suite.Left, left)
+	if !slices.Contains(c.Result.Left, left) {
+		c.Result.Left = append(c.Result.Left, left)
 	}
 }
 
 // given returns what previous parts found, by the keys of a run. Later ones count more.
-func (c *conductor) given(before string) map[string]any {
+func (c *session) given(before string) map[string]any {
 	given := map[string]any{}
-	for i, p := range c.suite.Parts {
+	for i, p := range c.Result.Parts {
 		if p.Name == before {
 			break
 		}
 		if p.Status != record.PartDone || len(c.plans[i].Gives) == 0 {
 			continue
 		}
-		s, err := record.OpenStudy(filepath.Join(c.o.Dir, filepath.FromSlash(p.Record)))
+		s, err := record.OpenStudy(filepath.Join(c.Dir, filepath.FromSlash(p.Record)))
 		if err != nil {
 			c.o.Progress.Note(fmt.Sprintf("the result of %s cannot be read, so later parts do not use it: %v", p.Name, err))
 			continue
@@ -240,10 +224,10 @@ func complete(dir, kind string) bool {
 
 // clear prepares a directory for a part: it removes what a killed drill or probe left, with its lab. It reports whether
 // the part can be continued.
-func (c *conductor) clear(ctx context.Context, dir string, plan record.PartPlan) (resume bool, err error) {
+func (c *session) clear(ctx context.Context, dir string, plan record.PartPlan) (resume bool, err error) {
 	kind, name := kindOf(plan), path.Join(record.PartsDir, filepath.Base(dir))
 	// A part that is a link would be written, or gone on with, where the link leads.
-	if _, err := record.Below(c.o.Dir, name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if _, err := record.Below(c.Dir, name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return false, fmt.Errorf("cannot write the part: %w", err)
 	}
 	if complete(dir, kind) {
@@ -257,7 +241,7 @@ func (c *conductor) clear(ctx context.Context, dir string, plan record.PartPlan)
 	if err := c.sweep(ctx, dir, plan); err != nil {
 		return false, err
 	}
-	if err := record.Remove(c.o.Dir, name); err != nil {
+	if err := record.Remove(c.Dir, name); err != nil {
 		return false, fmt.Errorf("cannot remove the rest of an earlier attempt: %w", err)
 	}
 	return false, nil
@@ -274,8 +258,8 @@ func kindOf(plan record.PartPlan) string {
 }
 
 // tidy removes the documents of an embedded target that the suite keeps for the part alone.
-func (c *conductor) tidy(plan record.PartPlan) {
-	if c.suite.Against != embeddedTarget || plan.Study == nil {
+func (c *session) tidy(plan record.PartPlan) {
+	if c.Result.Against != embeddedTarget || plan.Study == nil {
 		return
 	}
 	dir, ok := strings.CutPrefix(plan.Study.Run.Target, embeddedTarget)

@@ -7,11 +7,10 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
-	"syscall"
 	"time"
 
+	"github.com/plimsoll-bench/plimsoll/campaign"
 	"github.com/plimsoll-bench/plimsoll/internal/mac"
-	"github.com/plimsoll-bench/plimsoll/internal/safeopen"
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/run"
@@ -67,79 +66,68 @@ func (silent) Begin(Standing)  {}
 func (silent) End(record.Part) {}
 func (silent) Note(string)     {}
 
-// Interrupted is the error of a suite that was interrupted. Its results are kept, and [Resume] continues.
-type Interrupted struct{ Dir string }
-
-func (e *Interrupted) Error() string {
-	return "interrupted. Continue with: plimsoll suite resume " + e.Dir
-}
-
-// wrong marks an error of the specification, recording one of writing.
-func wrong(err error) error { return &run.Error{Stage: run.Specification, Err: err} }
-
-func recording(err error) error {
-	if err == nil {
-		return nil
-	}
-	return &run.Error{Stage: run.Recording, Err: err}
-}
-
-// conductor does one suite.
-type conductor struct {
+// session performs the parts of a suite from its beginning, or from the end of an earlier session, until all are done
+// or it is stopped.
+type session struct {
+	campaign.Session[*record.Suite, record.Part]
 	o     Options
-	w     *record.SuiteWriter
-	suite *record.Suite
-	plans []record.PartPlan // as suite.Parts
-	began time.Time         // of this session
-	spent time.Duration     // by the sessions before
+	plans []record.PartPlan // as Result.Parts
 	fresh bool              // no part has begun since the plan was made
 	more  bool              // there is more time than there was
-	at    int               // the part that is looked at
-	under *under            // what the study that is under way says of the machine, while it asks
+	at    int               // the part that is next
+	under *under            // the pace of the study that is running, while it asks
 	again map[string]bool   // studies that do what was left out of them
 	skip  map[string]bool   // parts that failed and that there is no time to repeat
 }
 
+func (c *session) Append(at time.Time, event string, session *record.StudySession, p *record.Part) error {
+	return c.Store.Append(record.SuiteEvent{At: at, Event: event, Session: session, Part: p})
+}
+
+func (c *session) Place(p record.Part) {
+	i := slices.IndexFunc(c.Result.Parts, func(have record.Part) bool { return have.Name == p.Name })
+	c.Result.Parts[i] = p
+}
+
+func (c *session) RecordOf(p record.Part) string { return p.Record }
+
 // Run does a plan in a directory of its own. It returns the suite as it is on the disk, without credentials, also
-// beside an error; that is [*Interrupted] where it was asked to stop. A suite that could not begin is nil.
+// beside an error; that is a [*campaign.Stop] if the suite can be resumed. A suite that could not begin is nil.
 func Run(ctx context.Context, plan *Plan, o Options) (*record.Suite, error) {
 	o.defaults()
-	release, err := record.Hold(o.Dir)
-	if err != nil {
-		return nil, recording(err)
-	}
-	defer release()
 	if err := roomFor(plan, o); err != nil {
-		return nil, recording(err)
+		return nil, campaign.Unwritten(err)
 	}
-	w, err := record.Create[*record.Suite](o.Dir, nil)
+	w, end, err := campaign.Create[*record.Suite](o.Dir, nil, o.Key)
 	if err != nil {
-		return nil, recording(err)
+		return nil, err
 	}
-	defer w.Close()
-	w.Sign(o.Key)
+	defer end()
 	w.AddSecrets(spec.Run{Target: plan.Against})
-	c := newConductor(o, &record.Suite{
+	c := newSession(o, &record.Suite{
 		Head: record.Head{SchemaVersion: record.SchemaVersion, Kind: record.KindSuite, Status: record.Running, Tool: o.Tool,
 			Command: o.Command, Started: o.Now().UTC(),
 			Environment: record.NewEnvironment(map[string]string{"record": o.Dir}), Validity: []measure.Finding{}},
 		Specification: plan.Folder.Spec, Source: plan.Folder.Dir,
 		Budget: plan.Budget, Limit: spec.Duration(plan.Limit), Scale: plan.Scale, Against: plan.Against, Left: plan.Left,
 	})
-	c.w, c.fresh = w, true
+	c.Store, c.fresh = w, true
 	for _, p := range plan.Parts {
-		c.suite.Parts = append(c.suite.Parts, p.Part)
+		c.Result.Parts = append(c.Result.Parts, p.Part)
 		c.plans = append(c.plans, p.Plan)
 	}
 	// The plan is written before suite.json, so that every suite can be resumed.
 	if err := record.WritePlan(w, c.plans); err != nil {
-		return nil, recording(err)
+		return nil, campaign.Unwritten(err)
 	}
-	return c.conduct(ctx)
+	return c.perform(ctx)
 }
 
-func newConductor(o Options, s *record.Suite) *conductor {
-	return &conductor{o: o, began: o.Now(), suite: s, again: map[string]bool{}, skip: map[string]bool{}}
+func newSession(o Options, s *record.Suite) *session {
+	c := &session{o: o, again: map[string]bool{}, skip: map[string]bool{}}
+	c.Session = campaign.Session[*record.Suite, record.Part]{Dir: o.Dir, Result: s, Book: c, Now: o.Now, Tool: o.Tool,
+		Command: o.Command, OnEnd: o.Progress.End, Budget: campaign.Budget{Limit: allowed(s), Began: o.Now()}}
+	return c
 }
 
 // roomFor refuses a suite whose records would not fit on their disk.
@@ -162,50 +150,58 @@ func roomFor(plan *Plan, o Options) error {
 func Resume(ctx context.Context, dir string, o Options) (*record.Suite, error) {
 	o.Dir = filepath.Clean(dir)
 	o.defaults()
-	if !safeopen.Exists(dir, record.SuiteFile) {
-		_, err := record.OpenSuite(dir)
-		return nil, wrong(err)
-	}
-	release, err := record.Hold(dir)
+	s, release, err := campaign.Reopen[*record.Suite](dir)
 	if err != nil {
-		return nil, recording(err)
+		return nil, err
 	}
 	defer release()
-	s, err := record.ReadHeld[*record.Suite](dir)
-	if err != nil {
-		return nil, wrong(err)
-	}
-	plans, own, err := record.ReadSuitePlan(dir, o.Key)
-	if err != nil {
-		return nil, wrong(err)
-	}
-	if !own || o.Plan != nil {
-		if plans, err = sameParts(plans, o.Plan); err != nil {
-			return nil, wrong(err)
-		}
-	}
-	c := newConductor(o, s)
-	c.plans = plans
-	if err := c.reach(); err != nil {
-		return nil, wrong(err)
-	}
-	if c.spent, err = record.SuiteWorked(dir, time.Time{}); err != nil {
-		return nil, recording(err)
-	}
-	if c.more, err = c.longer(); err != nil {
-		return nil, wrong(err)
+	c := newSession(o, s)
+	if err := c.recall(); err != nil {
+		return nil, err
 	}
 	if s.Status == record.Complete && !c.retries() && !(c.more && len(s.LateParts()) > 0) {
 		return s, nil
 	}
-	if c.w, err = record.Continue[*record.Suite](dir, nil); err != nil {
-		return nil, recording(err)
+	w, end, err := campaign.Continue[*record.Suite](dir, nil, o.Key)
+	if err != nil {
+		return nil, err
 	}
-	defer c.w.Close()
-	c.w.Sign(o.Key)
-	c.w.AddSecrets(spec.Run{Target: o.Against})
+	defer end()
+	c.Store = w
+	w.AddSecrets(spec.Run{Target: o.Against})
 	s.Status, s.Problem, s.Ended, s.SuiteJudgement = record.Running, "", nil, nil
-	return c.conduct(ctx)
+	return c.perform(ctx)
+}
+
+// recall reads the plan and the journal of earlier sessions.
+func (c *session) recall() error {
+	plans, own, err := record.ReadSuitePlan(c.Dir, c.o.Key)
+	if err == nil && (!own || c.o.Plan != nil) {
+		plans, err = sameParts(plans, c.o.Plan)
+	}
+	if c.plans = plans; err == nil {
+		err = c.reach()
+	}
+	if err != nil {
+		return campaign.Wrong(err)
+	}
+	events, unreadable, err := record.ReadSuiteJournal(c.Dir)
+	c.Unreadable = unreadable
+	for _, e := range events {
+		if e.Session != nil {
+			c.Sessions = append(c.Sessions, *e.Session)
+		}
+	}
+	if err == nil {
+		c.Budget.Spent, err = record.SuiteWorked(c.Dir, time.Time{})
+	}
+	if err != nil {
+		return campaign.Unwritten(err)
+	}
+	if c.more, err = c.longer(); err != nil {
+		return campaign.Wrong(err)
+	}
+	return nil
 }
 
 // sameParts returns the parts of a plan that was made again, if they are those that the suite began with.
@@ -234,23 +230,23 @@ func sameParts(recorded []record.PartPlan, plan *Plan) ([]record.PartPlan, error
 }
 
 // reach puts the deployment with its credentials into what is left to do.
-func (c *conductor) reach() error {
-	if len(c.plans) != len(c.suite.Parts) {
+func (c *session) reach() error {
+	if len(c.plans) != len(c.Result.Parts) {
 		return fmt.Errorf("%s has %d parts, but %s has %d, because another version of plimsoll made this suite. Resume it with that version",
-			record.SuitePlan, len(c.plans), record.SuiteFile, len(c.suite.Parts))
+			record.SuitePlan, len(c.plans), record.SuiteFile, len(c.Result.Parts))
 	}
-	for i, p := range c.suite.Parts {
+	for i, p := range c.Result.Parts {
 		plan := c.plans[i]
 		none := plan.Study == nil && plan.Drill == nil && plan.Probe == nil
 		if plan.Name != p.Name || none && p.Status != record.PartLeft || !none && kindOf(plan) != p.Kind {
 			return fmt.Errorf("%s does not describe part %d (%s), so it is damaged. Begin the suite again", record.SuitePlan, i+1, p.Name)
 		}
 	}
-	if c.o.Against != "" && shown(c.o.Against) != shown(c.suite.Against) {
-		return fmt.Errorf("--target: the suite loads %s, which cannot be changed. Begin another suite for %s", cmp.Or(shown(c.suite.Against), "labs of its own"), shown(c.o.Against))
+	if c.o.Against != "" && shown(c.o.Against) != shown(c.Result.Against) {
+		return fmt.Errorf("--target: the suite loads %s, which cannot be changed. Begin another suite for %s", cmp.Or(shown(c.Result.Against), "labs of its own"), shown(c.o.Against))
 	}
 	for i := range c.plans {
-		over := c.suite.Parts[i].Status == record.PartDone || c.suite.Parts[i].Status == record.PartLeft
+		over := c.Result.Parts[i].Status == record.PartDone || c.Result.Parts[i].Status == record.PartLeft
 		if over && c.o.Limit == 0 {
 			continue
 		}
@@ -271,82 +267,48 @@ func (c *conductor) reach() error {
 }
 
 // retries reports whether there are parts that failed and are to be done again.
-func (c *conductor) retries() bool {
-	return c.o.RetryFailed && slices.ContainsFunc(c.suite.Parts, func(p record.Part) bool {
+func (c *session) retries() bool {
+	return c.o.RetryFailed && slices.ContainsFunc(c.Result.Parts, func(p record.Part) bool {
 		return p.Status == record.PartFailed
 	})
 }
 
-// conduct does what is left.
-func (c *conductor) conduct(ctx context.Context) (*record.Suite, error) {
-	if err := c.w.Write(c.suite); err != nil {
-		return nil, recording(err)
-	}
-	session := record.StudySession{Tool: c.o.Tool, Command: c.o.Command, Pid: syscall.Getpid(),
-		Host: c.suite.Environment.Host}
-	if dir, err := filepath.Abs("."); err == nil {
-		session.Directory = dir
-	}
-	if err := c.w.Append(record.SuiteEvent{At: c.o.Now().UTC(), Event: record.EventSession,
-		Session: &session}); err != nil {
-		return nil, recording(err)
+// perform does what is left, and writes the suite at the end of the session.
+func (c *session) perform(ctx context.Context) (*record.Suite, error) {
+	if err := c.Begin(); err != nil {
+		return nil, err
 	}
 	if err := c.takeUp(); err != nil {
-		return nil, recording(err)
+		return nil, err
 	}
-	return c.finish(c.parts(ctx))
+	return c.Finish(c.parts(ctx), func() {
+		c.Result.Validity = append(findings(c.Result), c.Doubts("parts")...)
+		measure.SortFindings(c.Result.Validity)
+		c.Result.SuiteJudgement = judge.Of(c.Dir, c.Result)
+	})
 }
 
 // parts does one part after the other. One that fails does not stop those behind it.
-func (c *conductor) parts(ctx context.Context) error {
-	for i := range c.suite.Parts {
-		part := &c.suite.Parts[i]
-		switch part.Status {
-		case record.PartDone, record.PartLeft:
-			continue
-		case record.PartFailed:
-			if !c.o.RetryFailed {
-				continue
+func (c *session) parts(ctx context.Context) error {
+	i := -1
+	next := func() (record.Part, bool, error) {
+		for i++; i < len(c.Result.Parts); i++ {
+			switch p := c.Result.Parts[i]; {
+			case p.Status == record.PartDone || p.Status == record.PartLeft:
+			case p.Status == record.PartFailed && !c.o.RetryFailed:
+			default:
+				return p, true, nil
 			}
 		}
-		if ctx.Err() != nil {
-			return &Interrupted{c.o.Dir}
-		}
+		return record.Part{}, false, nil
+	}
+	return c.All(ctx, next, func(record.Part) error {
 		if err := c.fitParts(ctx, i); err != nil {
 			return err
 		}
-		if part.Status == record.PartLeft || c.skip[part.Name] {
-			continue
+		if part := c.Result.Parts[i]; part.Status == record.PartLeft || c.skip[part.Name] {
+			return nil
 		}
-		if err := c.part(ctx, i); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// finish writes the suite at the end of the session. err is what stopped it.
-func (c *conductor) finish(err error) (*record.Suite, error) {
-	s := c.suite
-	ended := c.o.Now().UTC()
-	var stop *Interrupted
-	switch {
-	case err == nil:
-		s.Status, s.Problem, s.Ended = record.Complete, "", &ended
-	case errors.As(err, &stop):
-		s.Status, s.Problem, s.Ended = record.Interrupted, err.Error(), nil
-	default:
-		s.Status, s.Problem, s.Ended = record.Failed, err.Error(), nil
-	}
-	s.Validity = findings(s)
-	s.SuiteJudgement = judge.Of(c.o.Dir, s)
-	writeErr := c.w.Write(s)
-	clean, redactErr := c.w.Redacted(s)
-	if unwritten := errors.Join(writeErr, redactErr); unwritten != nil {
-		if clean != nil {
-			clean.Validity = append(clean.Validity, record.Unwritten(unwritten))
-		}
-		err = errors.Join(err, recording(fmt.Errorf("the suite could not be written at its end: %w", unwritten)))
-	}
-	return clean, err
+		return c.part(ctx, i)
+	})
 }

@@ -1,20 +1,18 @@
 package suite
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
-	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/plimsoll-bench/plimsoll/campaign"
+	"github.com/plimsoll-bench/plimsoll/campaign/campaigntest"
 	"github.com/plimsoll-bench/plimsoll/internal/mac"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/spec"
@@ -23,29 +21,17 @@ import (
 
 // fake does parts that only leave the records that real ones leave.
 type fake struct {
-	log   string                       // a file with a line for each thing that was done; "" for none
 	ends  map[string]error             // parts that end with an error
 	comes map[string]record.Conclusion // what parts come to
 	chose map[string]float64           // what the study of a part finds for load.workers
 	pause func()                       // between the steps of a part
-	seen  map[string]spec.Run          // what studies were asked to do
-	jobs  []string
+	// finished is called after the record of a part is complete; nil for nothing.
+	finished func()
+	seen     map[string]spec.Run // what studies were asked to do
+	jobs     []string
 }
 
-func (f *fake) note(text string) {
-	f.jobs = append(f.jobs, text)
-	if f.log == "" {
-		return
-	}
-	w, err := os.OpenFile(f.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
-	if err == nil {
-		_, err = fmt.Fprintln(w, text)
-		err = errors.Join(err, w.Close())
-	}
-	if err != nil {
-		panic(err)
-	}
-}
+func (f *fake) note(text string) { f.jobs = append(f.jobs, text) }
 
 // concluded is what a suite comes to, by what its parts do.
 func concluded(s *record.Suite) record.Conclusion {
@@ -59,6 +45,7 @@ func (f *fake) Part(ctx context.Context, j Job) Outcome {
 		verb = "resume "
 	}
 	f.note(verb + name)
+	before := complete(j.Dir, kindOf(j.Plan))
 	if f.pause != nil {
 		f.pause()
 	}
@@ -80,13 +67,19 @@ func (f *fake) Part(ctx context.Context, j Job) Outcome {
 	default:
 		out.Probe, out.Err = f.probe(j)
 	}
-	if out.Err == nil {
+	if out.Err == nil && !before {
 		f.note("done " + name)
+		if f.finished != nil {
+			f.finished()
+		}
 	}
 	return out
 }
 
 func (f *fake) study(j Job) (*record.Study, error) {
+	if complete(j.Dir, record.KindStudy) {
+		return record.OpenStudy(j.Dir)
+	}
 	make := record.Create[*record.Study]
 	if j.Resume {
 		make = record.Continue[*record.Study]
@@ -261,7 +254,7 @@ func TestInterruptedSuiteGoesOn(t *testing.T) {
 		}
 	}
 	s, err := Run(ctx, planOf("study1", "drill2", "probe3"), Options{Key: testKey, Dir: dir, Runner: f})
-	var stop *Interrupted
+	var stop *campaign.Stop
 	if !errors.As(err, &stop) || s.Status != record.Interrupted || concluded(s) != record.Ended || statusOf(s) != "study1 done, drill2 running, probe3 planned" {
 		t.Fatalf("%v, %s: %s", err, s.Status, statusOf(s))
 	}
@@ -329,7 +322,7 @@ func TestResumeNeedsCredentials(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	f := &fake{pause: cancel}
-	if _, err := Run(ctx, plan, Options{Key: testKey, Dir: dir, Runner: f}); !errors.As(err, new(*Interrupted)) {
+	if _, err := Run(ctx, plan, Options{Key: testKey, Dir: dir, Runner: f}); !errors.As(err, new(*campaign.Stop)) {
 		t.Fatal(err)
 	}
 	if _, err := Resume(t.Context(), dir, Options{Key: testKey, Runner: f}); err == nil ||
@@ -410,92 +403,39 @@ func writeDrill(t *testing.T, dir string) {
 	}
 }
 
-const killedIn = "PLIMSOLL_TEST_SUITE_DIR"
-
-// TestMain lets the tests be the process that is killed.
-func TestMain(m *testing.M) {
-	dir := os.Getenv(killedIn)
-	if dir == "" {
-		os.Exit(m.Run())
-	}
-	f := &fake{log: dir + ".log", pause: func() { time.Sleep(time.Duration(rand.IntN(4000)) * time.Microsecond) }}
-	o := Options{Key: testKey, Dir: dir, Runner: f}
-	var err error
-	if _, serr := os.Stat(filepath.Join(dir, record.SuiteFile)); serr == nil {
-		_, err = Resume(context.Background(), dir, o)
-	} else {
-		_, err = Run(context.Background(), planOf("study1", "drill2", "probe3", "study4", "drill5", "probe6"), o)
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	os.Exit(0)
-}
-
-// However often it is killed, a suite comes to its end, and no part that was finished is done again.
-func TestKilledSuiteGoesOn(t *testing.T) {
-	dir := newDir(t)
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
-	chance := rand.New(rand.NewPCG(seed, 0))
-	for kills := 0; ; kills++ {
-		cmd := exec.Command(os.Args[0])
-		cmd.Env = append(os.Environ(), killedIn+"="+dir)
-		var problem strings.Builder
-		cmd.Stderr = &problem
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		ended := make(chan error, 1)
-		go func() { ended <- cmd.Wait() }()
-		wait := time.Duration(chance.IntN(80_000)) * time.Microsecond
-		if kills >= 40 {
-			wait = time.Minute // by now it is to come to its end
-		}
-		select {
-		case err := <-ended:
-			if err != nil {
-				t.Fatalf("after %d kills: %v: %s", kills, err, problem.String())
+// Wherever a suite is killed, it comes to its end, and no part that was finished is done again.
+func TestKilledSuite(t *testing.T) {
+	campaigntest.Killed(t, campaigntest.Subject{Main: record.SuiteFile, Journal: record.SuiteJournal, Jobs: 6,
+		Perform: func(t *testing.T, dir string, step func(bool)) error {
+			f := &fake{pause: func() { step(false) }}
+			f.finished = func() { step(true) }
+			o := Options{Key: testKey, Dir: dir, Runner: f, Progress: stepper(step)}
+			if _, err := os.Stat(filepath.Join(dir, record.SuiteFile)); err == nil {
+				_, err := Resume(t.Context(), dir, o)
+				return err
 			}
-			t.Logf("%d kills", kills)
-			checkKilled(t, dir)
-			return
-		case <-time.After(wait):
-			_ = cmd.Process.Kill()
-			<-ended
-		}
-	}
+			_, err := Run(t.Context(), planOf("study1", "drill2", "probe3", "study4", "drill5", "probe6"), o)
+			return err
+		},
+		Check: func(t *testing.T, dir string) {
+			s, err := record.OpenSuite(dir)
+			if err != nil || s.Status != record.Complete {
+				t.Fatalf("%+v, %v", s, err)
+			}
+			for _, p := range s.Parts {
+				if p.Status != record.PartDone || !complete(filepath.Join(dir, p.Record), p.Kind) {
+					t.Errorf("%+v", p)
+				}
+			}
+		}})
 }
 
-func checkKilled(t *testing.T, dir string) {
-	t.Helper()
-	s, err := record.OpenSuite(dir)
-	if err != nil || s.Status != record.Complete {
-		t.Fatalf("%+v, %v", s, err)
-	}
-	for _, p := range s.Parts {
-		if p.Status != record.PartDone || !complete(filepath.Join(dir, p.Record), p.Kind) {
-			t.Errorf("%+v", p)
-		}
-	}
-	log, err := os.Open(dir + ".log")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer log.Close()
-	done := map[string]bool{}
-	for lines := bufio.NewScanner(log); lines.Scan(); {
-		verb, name, _ := strings.Cut(lines.Text(), " ")
-		if done[name] && verb == "begin" {
-			t.Errorf("%s was begun again after it was done", name)
-		}
-		done[name] = done[name] || verb == "done"
-	}
-	if len(done) != 6 {
-		t.Errorf("%v", done)
-	}
-}
+// stepper is a progress that only is a step.
+type stepper func(bool)
+
+func (s stepper) Begin(Standing)  { s(false) }
+func (s stepper) End(record.Part) { s(false) }
+func (s stepper) Note(string)     {}
 
 // interruptedInThe3rd returns the directory of a suite that was interrupted while its third part was under way.
 func interruptedInThe3rd(t *testing.T, plan *Plan) string {
@@ -508,7 +448,7 @@ func interruptedInThe3rd(t *testing.T, plan *Plan) string {
 			cancel()
 		}
 	}
-	var stop *Interrupted
+	var stop *campaign.Stop
 	if _, err := Run(ctx, plan, Options{Key: testKey, Dir: dir, Runner: f}); !errors.As(err, &stop) {
 		t.Fatal(err)
 	}

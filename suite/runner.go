@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/plimsoll-bench/plimsoll/campaign"
 	"github.com/plimsoll-bench/plimsoll/disk"
 	"github.com/plimsoll-bench/plimsoll/drill"
 	"github.com/plimsoll-bench/plimsoll/record"
@@ -53,7 +54,7 @@ func (p *Parts) Part(ctx context.Context, j Job) Outcome {
 func conclude(out Outcome) record.Conclusion {
 	switch {
 	case out.Err != nil:
-		return conduct.ConcludeError(out.Err)
+		return campaign.ConcludeError(out.Err)
 	case out.Study != nil:
 		return judge.Conclude(out.Study)
 	case out.Drill != nil:

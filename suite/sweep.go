@@ -29,7 +29,7 @@ func labOf(plan record.PartPlan) string {
 
 // sweep removes the lab that a part will bring up, if it was left by an earlier attempt, by another part of this suite,
 // or by a study, drill or suite that was killed. A lab of somebody else stays, and the part reports it.
-func (c *conductor) sweep(ctx context.Context, dir string, plan record.PartPlan) error {
+func (c *session) sweep(ctx context.Context, dir string, plan record.PartPlan) error {
 	name := labOf(plan)
 	if name == "" || c.o.Labs == nil {
 		return nil
@@ -65,8 +65,8 @@ func ownerOf(l *record.Lab) string {
 }
 
 // ours reports whether a directory is below this suite.
-func (c *conductor) ours(dir string) bool {
-	parts, err := filepath.Abs(filepath.Join(c.o.Dir, record.PartsDir))
+func (c *session) ours(dir string) bool {
+	parts, err := filepath.Abs(filepath.Join(c.Dir, record.PartsDir))
 	return err == nil && strings.HasPrefix(dir, parts+string(filepath.Separator))
 }
 

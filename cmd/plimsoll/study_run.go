@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/plimsoll-bench/plimsoll/campaign"
 	"github.com/plimsoll-bench/plimsoll/internal/mac"
 	"github.com/plimsoll-bench/plimsoll/lab"
 	"github.com/plimsoll-bench/plimsoll/record"
@@ -241,10 +242,11 @@ func (o *studyRunOptions) conduct(ctx context.Context, env *environment, dir str
 	return ending(judge.Conclude(s))
 }
 
+// studyError is an error of a study or a suite with its exit code.
 func studyError(err error) error {
-	var stop *conduct.Stop
+	var stop *campaign.Stop
 	if errors.As(err, &stop) {
-		return withExit(exitOf[conduct.ConcludeError(err)], stop)
+		return withExit(exitOf[campaign.ConcludeError(err)], stop)
 	}
 	err = runError(err)
 	if line := installLine(fmt.Sprint(err)); line != "" {

@@ -202,18 +202,14 @@ func (o *suiteRunOptions) conduct(ctx context.Context, env *environment, dir str
 		progress.end()
 	}
 	if out == nil {
-		return runError(err)
+		return studyError(err)
 	}
 	verdict, perr := o.print(env, dir)
 	if perr != nil {
 		return perr
 	}
-	var stopped *suite.Interrupted
-	switch {
-	case errors.As(err, &stopped):
-		return withExit(exitInterrupted, err)
-	case err != nil:
-		return runError(err)
+	if err != nil {
+		return studyError(err)
 	}
 	return verdict
 }

@@ -35,6 +35,7 @@ var owners = map[string]string{
 	"bench":                        "not in the program",
 	"liars":                        "not in the program",
 	"tools":                        "not in the program",
+	"campaign/campaigntest":        "not in the program",
 	"capacity/sizetest":            "not in the program",
 	"report/html/recordtest":       "not in the program",
 	"platform/vsphere/vspheretest": "not in the program",

@@ -1,16 +1,18 @@
 package repotest
 
 import (
-	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 )
 
-// notShipped reports whether a folder is for tests and benchmarks only: simulated targets, conformance suites,
-// stand-ins of servers.
+// notShipped reports whether a folder is test support, by its name: simulated targets, conformance suites, stand-ins of
+// servers. A folder of its path ends in "test" or is testdata.
 func notShipped(folder string) bool {
-	return folder == "study/simulated" || strings.HasSuffix(path.Base(folder), "test")
+	return slices.ContainsFunc(strings.Split(folder, "/"), func(name string) bool {
+		return name == "testdata" || name == "e2e" || strings.HasSuffix(name, "test")
+	})
 }
 
 // shipped returns the folders of a program, each with the folder that imports it.
@@ -54,11 +56,11 @@ func TestTestHelpersAreNotShipped(t *testing.T) {
 func TestShippedIsFollowed(t *testing.T) {
 	all := []source{
 		parse(t, "cmd/plimsoll/a.go", "package main\nimport _ \""+module+"study\"\n"),
-		parse(t, "study/a.go", "package study\nimport _ \""+module+"study/simulated\"\n"),
+		parse(t, "study/a.go", "package study\nimport _ \""+module+"study/simulatedtest\"\n"),
 		parse(t, "study/a_test.go", "package study\nimport _ \""+module+"store/storetest\"\n"),
 	}
 	by := shipped(all, "cmd/plimsoll")
-	if by["study/simulated"] != "study" || len(by) != 3 {
+	if by["study/simulatedtest"] != "study" || len(by) != 3 {
 		t.Errorf("the program has %v", by)
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/study"
-	"github.com/plimsoll-bench/plimsoll/study/simulated"
+	"github.com/plimsoll-bench/plimsoll/study/simulatedtest"
 )
 
 // The procedure baseline does what threads and then steady do.
@@ -45,11 +45,11 @@ func TestBaselineIsThreadsThenSteady(t *testing.T) {
 // A capacity below which rates were missed is a finding of the study.
 func TestDoubtfulCapacityIsAFinding(t *testing.T) {
 	g := searchTarget()
-	g.Trouble = func(n int, r study.Request) simulated.Trouble {
+	g.Trouble = func(n int, r study.Request) simulatedtest.Trouble {
 		if n <= 5 && r.Spec.Load.Rate > 300 || r.Spec.Load.Rate > 3000 {
-			return simulated.Trouble{Slow: 100}
+			return simulatedtest.Trouble{Slow: 100}
 		}
-		return simulated.Trouble{}
+		return simulatedtest.Trouble{}
 	}
 	asked := searching()
 	asked.Factors, asked.Trials, asked.Run.Load.Workers = nil, 0, 256

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/plimsoll-bench/plimsoll/campaign"
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/study"
@@ -19,60 +20,42 @@ type Budget interface {
 	Search(next time.Duration) (why string)
 }
 
-// budget is the time of a session: its own, and a shared one.
-type budget struct {
-	dir    string // of the study
-	clock  study.Clock
-	began  time.Time     // of the session
-	limit  time.Duration // of the session, 0 for none
-	trials int           // that ended in the session
-	shared Budget        // nil for none
-}
-
-// lasts stops the study if its next trial would exceed the time of the session. left is the remaining work.
-func (b *budget) lasts(next time.Duration, left string) error {
-	if b.limit == 0 || b.trials == 0 {
-		return nil // the plan fits, and each session must run at least one trial
-	}
-	if b.clock.Now().Sub(b.began)+next <= b.limit {
-		return nil
-	}
-	return &Stop{Reason: BudgetUsed, Text: fmt.Sprintf(
-		"the budget of %s is used up with %s left. Continue with a new budget: plimsoll study resume %s",
-		figure.Duration(b.limit), left, b.dir)}
-}
-
 // search stops the study if the shared time is too short for another trial of a procedure.
-func (b *budget) search(next time.Duration) error {
-	if b.shared == nil {
+func (s *session) search(next time.Duration) error {
+	if s.o.Budget == nil {
 		return nil
 	}
-	if why := b.shared.Search(next); why != "" {
-		return &Stop{Reason: OutOfTime, Text: why}
+	if why := s.o.Budget.Search(next); why != "" {
+		return &campaign.Stop{Reason: campaign.OutOfTime, Text: why}
 	}
 	return nil
 }
 
-// mayBegin checks the budget of the session for a trial.
+// mayBegin checks the budget of the session for a trial. The plan fits, and each session must run at least one trial.
 func (s *session) mayBegin(t record.Trial) error {
 	next, _ := s.pace.expect(t.Configuration)
+	if s.Ended == 0 || s.Budget.Lasts(s.o.Clock.Now(), next+s.spec.Settle.Std()) {
+		return nil
+	}
 	left := figure.Plural(len(s.queue.todo), "trial")
 	if t.Kind == record.TrialSearch {
 		left = "its procedures" // their number of trials is not known
 	}
-	return s.budget.lasts(next+s.spec.Settle.Std(), left)
+	return &campaign.Stop{Reason: campaign.BudgetUsed, Text: fmt.Sprintf(
+		"the budget of %s is used up with %s left. Continue with a new budget: plimsoll study resume %s",
+		figure.Duration(s.Budget.Limit), left, s.Dir)}
 }
 
 // fitBlocks skips trials for which there is no time, before a block, so that blocks stay balanced. The first block of a
 // new study is never skipped, because the caller checked the time.
 func (s *session) fitBlocks() error {
 	begun := func(t record.Trial) bool { return t.Kind != record.TrialCanary && t.Status.Begun() }
-	all := s.log.study.Trials
-	if s.budget.shared == nil || !s.resumed && !slices.ContainsFunc(all, begun) || !s.queue.beforeBlock(all) {
+	all := s.Result.Trials
+	if s.o.Budget == nil || !s.resumed && !slices.ContainsFunc(all, begun) || !s.queue.beforeBlock(all) {
 		return nil
 	}
 	rest := s.rest()
-	trials, why := s.budget.shared.Block(rest)
+	trials, why := s.o.Budget.Block(rest)
 	if trials >= rest.Trials {
 		return nil
 	}
@@ -82,9 +65,9 @@ func (s *session) fitBlocks() error {
 		}
 		t.Status, t.Problem = record.TrialLeft, why
 		t.Record, t.Started, t.Seconds, t.Redeployed, t.Storage, t.Values, t.Validity = "", nil, 0, 0, nil, nil, nil
-		s.log.study.Place(t)
+		s.Result.Place(t)
 	}
-	return s.log.write()
+	return s.Write()
 }
 
 // rest returns the remaining work, with times from the trials so far.
@@ -97,7 +80,7 @@ func (s *session) rest() study.Rest {
 			open[t.Configuration]++
 		}
 	}
-	for _, t := range s.log.study.Trials {
+	for _, t := range s.Result.Trials {
 		if t.Kind == record.TrialCompared && t.Status == record.TrialLeft {
 			open[t.Configuration]++
 		}
@@ -114,7 +97,7 @@ func (s *session) rest() study.Rest {
 
 // secondsOf returns the time of trials in seconds, with the labs and data that they need.
 func (s *session) secondsOf(trials []record.Trial) (seconds float64) {
-	redeploy, _ := redeployed(s.log.study.Trials)
+	redeploy, _ := redeployed(s.Result.Trials)
 	lab := s.lab.up
 	for _, t := range trials {
 		spec := s.runs[t.Configuration]
@@ -140,7 +123,7 @@ func (s *session) standing(t record.Trial, j job) Standing {
 		return st
 	}
 	st.Total, st.Done = s.queue.total, s.queue.total-len(s.queue.todo)
-	all := s.log.study.Trials
+	all := s.Result.Trials
 	for i := len(all) - 1; i >= 0 && st.Blocks == 0; i-- {
 		st.Blocks = all[i].Block // canaries have none
 	}

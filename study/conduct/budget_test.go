@@ -9,11 +9,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/plimsoll-bench/plimsoll/campaign"
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/study"
-	"github.com/plimsoll-bench/plimsoll/study/simulated"
+	"github.com/plimsoll-bench/plimsoll/study/simulatedtest"
 )
 
 // purse is a budget that ends a study when its time is over.
@@ -47,7 +48,7 @@ func count(s *record.Study, status record.TrialStatus) (n int) {
 // A study ends after the last block that there is time for, says so, and stays so until more time is given.
 func TestBudgetEndsAtABlock(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "study")
-	b := newBench(simulated.Target{})
+	b := newBench(simulatedtest.Target{})
 	p := &purse{trials: 2}
 	o := b.options(dir)
 	o.Budget = p
@@ -94,7 +95,7 @@ func TestBudgetEndsAtABlock(t *testing.T) {
 func TestBudgetIsAskedBetweenBlocks(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "study")
 	ctx, cancel := context.WithCancel(t.Context())
-	b := newBench(simulated.Target{})
+	b := newBench(simulatedtest.Target{})
 	b.before = func(_ context.Context, q study.Request) error {
 		if q.Trial == 4 { // the second of its block
 			cancel()
@@ -123,7 +124,7 @@ func TestBudgetIsAskedBetweenBlocks(t *testing.T) {
 func TestBudgetLeavesALostTrial(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "study")
 	ctx, cancel := context.WithCancel(t.Context())
-	b := newBench(simulated.Target{})
+	b := newBench(simulatedtest.Target{})
 	b.before = func(_ context.Context, q study.Request) error {
 		if q.Trial == 3 {
 			cancel()
@@ -152,7 +153,7 @@ func TestBudgetLeavesALostTrial(t *testing.T) {
 // Batches have blocks of their own, and one that there is no time for is not known at all.
 func TestBudgetOfBatches(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "study")
-	b := newBench(simulated.Target{})
+	b := newBench(simulatedtest.Target{})
 	o := b.options(dir)
 	p := &purse{trials: 0}
 	o.Budget = p
@@ -173,7 +174,7 @@ func TestBudgetOfBatches(t *testing.T) {
 // Procedures end where there is no time for another of their trials, and go on when there is.
 func TestBudgetOfProcedures(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "study")
-	b := newBench(simulated.Target{})
+	b := newBench(simulatedtest.Target{})
 	o := b.options(dir)
 	o.Budget = &purse{trials: 9, search: 1}
 	asked := smallStudy(func(s *spec.Study) {
@@ -181,8 +182,8 @@ func TestBudgetOfProcedures(t *testing.T) {
 		s.Factors = []spec.Factor{{Path: "workload.name", Levels: []spec.Level{{Value: "a"}, {Value: "b"}}}}
 	})
 	s, err := runStudy(t.Context(), asked, o)
-	var stop *Stop
-	if !errors.As(err, &stop) || stop.Reason != OutOfTime || s.Status != record.Interrupted || len(b.asked) != 1 {
+	var stop *campaign.Stop
+	if !errors.As(err, &stop) || stop.Reason != campaign.OutOfTime || s.Status != record.Interrupted || len(b.asked) != 1 {
 		t.Fatalf("%v, %d trials", err, len(b.asked))
 	}
 	if s, err = Resume(t.Context(), dir, b.options("")); err != nil || s.Status != record.Complete {

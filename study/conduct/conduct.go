@@ -1,10 +1,8 @@
 // Package conduct runs a plan and writes the study's record: trial after trial, each with its own record, so that an
 // interrupted study can continue.
 //
-// The progress of a study is on the disk in three places. The record of a trial is its result. The journal has a line
-// for the beginning and the end of each trial, which is synced before the study continues. study.json is replaced after
-// each trial. On resume, the record decides: a trial with a complete record is finished, even if the end is not in the
-// journal.
+// Its trials are the jobs of a campaign (package campaign), which writes them down. On resume, the record decides: a
+// trial with a complete record is finished, even if the end is not in the journal.
 //
 // Planning is in package study, measuring in package run, judging in study/judge. Nothing here prints; progress goes to
 // a [Progress].
@@ -14,6 +12,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/plimsoll-bench/plimsoll/campaign"
 	"github.com/plimsoll-bench/plimsoll/internal/mac"
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
@@ -76,61 +75,20 @@ type Standing struct {
 	Left time.Duration
 }
 
-// Reason is why a study stopped before its last trial.
-type Reason string
-
-const (
-	Interrupted Reason = "interrupted" // it was asked to
-	Unreachable Reason = "unreachable" // the target is not there, or refuses
-	DiskFull    Reason = "disk full"   // of the study, or of an embedded target
-	TooManyFail Reason = "failures"    // too many trials failed one after the other
-	BudgetUsed  Reason = "budget"      // the time that it may take is over
-	OutOfTime   Reason = "out of time" // its procedures have no time left, see [Budget]
-	Stuck       Reason = "stuck"       // a trial cannot even be aborted
-	NotOurs     Reason = "not ours"    // a trial needs fresh data, and those that are there belong to somebody else
-)
-
-// Stop is the error of a study that stopped before its last trial. Finished trials are kept, and [Resume] continues.
-type Stop struct {
-	Reason Reason
-	Text   string // what happened, and what to do
-	Err    error  // what it came from, nil for none
-}
-
-func (s *Stop) Error() string { return s.Text }
-func (s *Stop) Unwrap() error { return s.Err }
-
-// wrong marks an error of the specification.
-func wrong(err error) error { return &run.Error{Stage: run.Specification, Err: err} }
-
-// recording marks an error of writing.
-func recording(err error) error {
-	if err == nil {
-		return nil
-	}
-	return &run.Error{Stage: run.Recording, Err: err}
-}
-
 // Run runs a complete study ([study.Complete]) in a new directory. It returns the record without credentials, also with
-// an error. The error is a [*Stop] if the study can be resumed, otherwise a [*run.Error]. The record is nil if the
-// study could not begin.
+// an error. The error is a [*campaign.Stop] if the study can be resumed, otherwise a [*run.Error]. The record is
+// nil if the study could not begin.
 func Run(ctx context.Context, want spec.Study, o Options) (*record.Study, error) {
 	o.defaults()
 	plan, err := study.NewPlan(want, o.Plan)
 	if err != nil {
-		return nil, wrong(err)
+		return nil, campaign.Wrong(err)
 	}
-	release, err := record.Hold(o.Dir)
+	w, end, err := campaign.Create[*record.Study](o.Dir, want, o.Key)
 	if err != nil {
-		return nil, recording(err)
+		return nil, err
 	}
-	defer release()
-	w, err := record.Create[*record.Study](o.Dir, want)
-	if err != nil {
-		return nil, recording(err)
-	}
-	defer w.Close()
-	w.Sign(o.Key)
+	defer end()
 	s := &record.Study{
 		Head: record.Head{SchemaVersion: record.SchemaVersion, Kind: record.KindStudy, Status: record.Running, Tool: o.Tool,
 			Command: o.Command,

@@ -1,12 +1,9 @@
 package conduct
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -16,12 +13,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/plimsoll-bench/plimsoll/campaign"
 	"github.com/plimsoll-bench/plimsoll/internal/mac"
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/study"
-	"github.com/plimsoll-bench/plimsoll/study/simulated"
+	"github.com/plimsoll-bench/plimsoll/study/simulatedtest"
 )
 
 // smallStudy has two configurations and three blocks: six trials, and canaries where they are asked for.
@@ -44,7 +42,7 @@ func smallStudy(change func(*spec.Study)) spec.Study {
 func runStudy(ctx context.Context, asked spec.Study, o Options) (*record.Study, error) {
 	complete, err := study.Complete(asked)
 	if err != nil {
-		return nil, wrong(err)
+		return nil, campaign.Wrong(err)
 	}
 	if asked.Scale != nil {
 		o.Asked = &asked
@@ -64,8 +62,8 @@ func completed(t *testing.T, asked spec.Study) *spec.Study {
 
 // bench is a simulated target that leaves records, and counts which trials it was asked for.
 type bench struct {
-	*simulated.Runner
-	target simulated.Target
+	*simulatedtest.Runner
+	target simulatedtest.Target
 	alike  bool // a trial gives the same result whichever trials came before
 	mu     sync.Mutex
 	asked  []study.Request
@@ -73,11 +71,11 @@ type bench struct {
 	after  func(q study.Request)
 }
 
-func newBench(t simulated.Target) *bench {
+func newBench(t simulatedtest.Target) *bench {
 	if t.Interval == 0 {
 		t.Interval = 2 * time.Second
 	}
-	b := &bench{Runner: simulated.New(t, 1), target: t}
+	b := &bench{Runner: simulatedtest.New(t, 1), target: t}
 	b.Write = true
 	return b
 }
@@ -93,7 +91,7 @@ func (b *bench) Trial(ctx context.Context, q study.Request) (study.Result, error
 	}
 	trial := b.Runner
 	if b.alike {
-		trial = simulated.New(b.target, uint64(q.Trial))
+		trial = simulatedtest.New(b.target, uint64(q.Trial))
 		trial.Write = true
 	}
 	r, err := trial.Trial(ctx, q)
@@ -168,7 +166,7 @@ func finished(t *testing.T, dir string, s *record.Study, trials int) {
 
 func TestStudyIsDone(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "study")
-	b := newBench(simulated.Target{Noise: 0.01})
+	b := newBench(simulatedtest.Target{Noise: 0.01})
 	var seen []string
 	o := b.options(dir)
 	o.Progress = &watch{begin: func(s Standing) {
@@ -215,101 +213,9 @@ func (w *watch) End(t record.Trial) {
 
 func (w *watch) Note(text string) { w.notes = append(w.notes, text) }
 
-// copyDir copies a study as it is on the disk at this moment; without its lock it is that of a killed process.
-func copyDir(t *testing.T, from string) (to string) {
-	t.Helper()
-	to = filepath.Join(t.TempDir(), "study")
-	if err := os.CopyFS(to, os.DirFS(from)); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Remove(filepath.Join(to, record.LockFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		t.Fatal(err)
-	}
-	return to
-}
-
-// At every moment at which something happened, what is on the disk is enough to go on, and finished trials are not
-// repeated.
-func TestKilledAtEveryStep(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "study")
-	b := newBench(simulated.Target{})
-	type snapshot struct {
-		at, dir string
-		done    int
-	}
-	var snapshots []snapshot
-	done := 0
-	keep := func(at string) { snapshots = append(snapshots, snapshot{at, copyDir(t, dir), done}) }
-	b.before = func(context.Context, study.Request) error { keep("before the run"); return nil }
-	b.after = func(study.Request) { done++; keep("after the run") }
-	o := b.options(dir)
-	o.Progress = &watch{
-		begin: func(s Standing) { keep("begin") },
-		end:   func(tr record.Trial) { keep("end") },
-	}
-	if _, err := runStudy(t.Context(), smallStudy(func(s *spec.Study) { s.Trials = 2 }), o); err != nil {
-		t.Fatal(err)
-	}
-	if len(snapshots) != 16 {
-		t.Fatalf("%d snapshots", len(snapshots))
-	}
-	for i, snap := range snapshots {
-		again := newBench(simulated.Target{})
-		s, err := Resume(t.Context(), snap.dir, again.options(""))
-		if err != nil {
-			t.Fatalf("snapshot %d (%s): %v", i, snap.at, err)
-		}
-		finished(t, snap.dir, s, 4)
-		if len(again.asked) != 4-snap.done {
-			t.Errorf("snapshot %d (%s): %d trials were made after %d were done", i, snap.at, len(again.asked), snap.done)
-		}
-	}
-}
-
-// The journal of a study may be cut anywhere, study.json may be that of the beginning: records say what was done.
-func TestJournalCutAnywhereIsResumed(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "study")
-	b := newBench(simulated.Target{})
-	var first []byte
-	b.before = func(context.Context, study.Request) (err error) {
-		if first == nil {
-			first, err = os.ReadFile(filepath.Join(dir, record.StudyFile))
-		}
-		return err
-	}
-	asked := smallStudy(func(s *spec.Study) { s.Trials, s.Metrics = 1, []string{"throughput"} })
-	if _, err := runStudy(t.Context(), asked, b.options(dir)); err != nil {
-		t.Fatal(err)
-	}
-	journal, err := os.ReadFile(filepath.Join(dir, record.JournalFile))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for cut := range len(journal) + 1 {
-		if near := bytes.IndexByte(journal[max(0, cut-1):min(cut+1, len(journal))], '\n'); near < 0 && cut%199 != 0 {
-			continue // package record reads every cut; these are the ends of lines, and some within
-		}
-		copied := copyDir(t, dir)
-		for name, content := range map[string][]byte{record.StudyFile: first, record.JournalFile: journal[:cut]} {
-			if err := os.WriteFile(filepath.Join(copied, name), content, 0o644); err != nil {
-				t.Fatal(err)
-			}
-		}
-		again := newBench(simulated.Target{})
-		s, err := Resume(t.Context(), copied, again.options(""))
-		if err != nil {
-			t.Fatalf("cut at %d: %v", cut, err)
-		}
-		finished(t, copied, s, 2)
-		if len(again.asked) != 0 {
-			t.Errorf("cut at %d: the trials %v were made again", cut, again.numbers())
-		}
-	}
-}
-
 func TestInterruptedStudyGoesOn(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "study")
-	b := newBench(simulated.Target{})
+	b := newBench(simulatedtest.Target{})
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	b.before = func(ctx context.Context, q study.Request) error {
@@ -320,15 +226,15 @@ func TestInterruptedStudyGoesOn(t *testing.T) {
 		return nil
 	}
 	s, err := runStudy(ctx, smallStudy(nil), b.options(dir))
-	var stop *Stop
-	if !errors.As(err, &stop) || stop.Reason != Interrupted || !strings.Contains(err.Error(), "plimsoll study resume "+dir) {
+	var stop *campaign.Stop
+	if !errors.As(err, &stop) || stop.Reason != campaign.Interrupted || !strings.Contains(err.Error(), "plimsoll study resume "+dir) {
 		t.Fatalf("error %v", err)
 	}
 	if s.Status != record.Interrupted || s.Ended != nil || s.Trials[2].Status != record.TrialLost ||
 		s.Trials[3].Status != record.TrialPlanned {
 		t.Errorf("status %s, trials %+v", s.Status, s.Trials)
 	}
-	again := newBench(simulated.Target{})
+	again := newBench(simulatedtest.Target{})
 	if s, err = Resume(t.Context(), dir, again.options("")); err != nil {
 		t.Fatal(err)
 	}
@@ -340,7 +246,7 @@ func TestInterruptedStudyGoesOn(t *testing.T) {
 		t.Errorf("the lost attempt is not kept: %+v", s.Trials[2:4])
 	}
 	// A study that is complete has nothing to resume.
-	third := newBench(simulated.Target{})
+	third := newBench(simulatedtest.Target{})
 	if _, err := Resume(t.Context(), dir, third.options("")); err != nil || len(third.asked) != 0 {
 		t.Errorf("a complete study: %v, trials %v", err, third.numbers())
 	}
@@ -348,11 +254,11 @@ func TestInterruptedStudyGoesOn(t *testing.T) {
 
 func TestFailedTrialsAreKeptAndRepeatedOnRequest(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "study")
-	b := newBench(simulated.Target{Trouble: func(n int, _ study.Request) simulated.Trouble {
+	b := newBench(simulatedtest.Target{Trouble: func(n int, _ study.Request) simulatedtest.Trouble {
 		if n == 2 || n == 4 {
-			return simulated.Trouble{Err: errors.New("the target fell over")}
+			return simulatedtest.Trouble{Err: errors.New("the target fell over")}
 		}
-		return simulated.Trouble{}
+		return simulatedtest.Trouble{}
 	}})
 	s, err := runStudy(t.Context(), smallStudy(nil), b.options(dir))
 	if err != nil || s.Status != record.Complete {
@@ -363,7 +269,7 @@ func TestFailedTrialsAreKeptAndRepeatedOnRequest(t *testing.T) {
 			t.Errorf("trial %+v", s.Trials[i])
 		}
 	}
-	again := newBench(simulated.Target{})
+	again := newBench(simulatedtest.Target{})
 	o := again.options("")
 	if _, err = Resume(t.Context(), dir, o); err != nil || len(again.asked) != 0 {
 		t.Fatalf("without being asked to, trials %v were repeated (%v)", again.numbers(), err)
@@ -383,21 +289,21 @@ func TestFailedTrialsAreKeptAndRepeatedOnRequest(t *testing.T) {
 
 func TestStudyStopsAfterFailuresInARow(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "study")
-	b := newBench(simulated.Target{Trouble: func(n int, _ study.Request) simulated.Trouble {
+	b := newBench(simulatedtest.Target{Trouble: func(n int, _ study.Request) simulatedtest.Trouble {
 		if n > 1 {
-			return simulated.Trouble{Err: errors.New("it fell over")}
+			return simulatedtest.Trouble{Err: errors.New("it fell over")}
 		}
-		return simulated.Trouble{}
+		return simulatedtest.Trouble{}
 	}})
 	s, err := runStudy(t.Context(), smallStudy(nil), b.options(dir))
-	var stop *Stop
-	if !errors.As(err, &stop) || stop.Reason != TooManyFail || !strings.Contains(err.Error(), "3 trials failed in a row, the last one with: it fell over") {
+	var stop *campaign.Stop
+	if !errors.As(err, &stop) || stop.Reason != campaign.TooManyFail || !strings.Contains(err.Error(), "3 trials failed in a row, the last one with: it fell over") {
 		t.Fatalf("error %v", err)
 	}
 	if len(b.asked) != 1+maxFailures || s.Status != record.Interrupted || s.Problem != err.Error() {
 		t.Errorf("%d trials, status %s: %s", len(b.asked), s.Status, s.Problem)
 	}
-	again := newBench(simulated.Target{})
+	again := newBench(simulatedtest.Target{})
 	if s, err = Resume(t.Context(), dir, again.options("")); err != nil || s.Status != record.Complete ||
 		!slices.Equal(again.numbers(), []int{5, 6}) {
 		t.Errorf("resume: %v, trials %v", err, again.numbers())

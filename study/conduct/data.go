@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/plimsoll-bench/plimsoll/campaign"
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
@@ -71,7 +72,7 @@ func (d *dataSets) arrange(j *job) (*record.TrialData, error) {
 	}
 	if state.taken && !j.spec.LoadPhase.Drop {
 		if !state.ours && !d.drop {
-			return nil, &Stop{Reason: NotOurs, Text: fmt.Sprintf(
+			return nil, &campaign.Stop{Reason: campaign.NotOurs, Text: fmt.Sprintf(
 				"inserts of workload %s use the same keys in every trial, so the next trial needs fresh data, but this study did not load "+
 					"the data in %s. If they may be dropped, continue with: plimsoll study resume %s --drop. Otherwise begin a study with "+
 					"another database",

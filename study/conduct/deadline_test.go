@@ -9,10 +9,11 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/plimsoll-bench/plimsoll/campaign"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/study"
-	"github.com/plimsoll-bench/plimsoll/study/simulated"
+	"github.com/plimsoll-bench/plimsoll/study/simulatedtest"
 )
 
 // stubborn is a runner one of whose trials does not end before something happens.
@@ -45,23 +46,23 @@ func TestDeadline(t *testing.T) {
 		until  func(ctx context.Context, q study.Request)
 		after  time.Duration // from the beginning of the trial to its end
 		status record.TrialStatus
-		reason Reason
+		reason campaign.Reason
 	}{
 		"ends when it is cancelled": {func(ctx context.Context, _ study.Request) { <-ctx.Done() }, deadline, record.TrialTimeout, ""},
 		"ends when it is aborted": {func(_ context.Context, q study.Request) { <-q.Abort },
 			deadline + 10*time.Second + cancelGrace, record.TrialTimeout, ""},
 		"never ends": {func(context.Context, study.Request) { <-release },
-			deadline + 10*time.Second + cancelGrace + abortGrace, record.TrialTimeout, Stuck},
+			deadline + 10*time.Second + cancelGrace + abortGrace, record.TrialTimeout, campaign.Stuck},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "study")
 			synctest.Test(t, func(t *testing.T) {
 				release = make(chan struct{})
-				b := &stubborn{bench: newBench(simulated.Target{}), trial: 2, until: c.until, result: context.Canceled}
+				b := &stubborn{bench: newBench(simulatedtest.Target{}), trial: 2, until: c.until, result: context.Canceled}
 				asked := smallStudy(func(s *spec.Study) { s.Deadline = spec.Duration(deadline) })
 				began := time.Now()
 				s, err := runStudy(t.Context(), asked, b.options(dir))
-				var stop *Stop
+				var stop *campaign.Stop
 				if errors.As(err, &stop); err != nil && stop == nil || (stop != nil) != (c.reason != "") ||
 					stop != nil && stop.Reason != c.reason {
 					t.Errorf("error %v, want a reason %q", err, c.reason)
@@ -82,7 +83,7 @@ func TestDeadline(t *testing.T) {
 func TestTimeoutDoesNotEndTheStudy(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "study")
 	synctest.Test(t, func(t *testing.T) {
-		b := &stubborn{bench: newBench(simulated.Target{}), trial: 2,
+		b := &stubborn{bench: newBench(simulatedtest.Target{}), trial: 2,
 			until: func(ctx context.Context, _ study.Request) { <-ctx.Done() }, result: context.Canceled}
 		s, err := runStudy(t.Context(), smallStudy(nil), b.options(dir)) // with the deadline that follows from the run
 		if err != nil || s.Status != record.Complete || s.Trials[1].Status != record.TrialTimeout ||
@@ -106,7 +107,7 @@ func TestInterruptedAndAborted(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			abort := make(chan struct{})
-			b := &stubborn{bench: newBench(simulated.Target{}), trial: 3, result: context.Canceled,
+			b := &stubborn{bench: newBench(simulatedtest.Target{}), trial: 3, result: context.Canceled,
 				until: func(ctx context.Context, q study.Request) {
 					cancel()
 					<-ctx.Done()
@@ -118,8 +119,8 @@ func TestInterruptedAndAborted(t *testing.T) {
 			o := b.options(dir)
 			o.Abort = abort
 			s, err := runStudy(ctx, smallStudy(nil), o)
-			var stop *Stop
-			if !errors.As(err, &stop) || stop.Reason != Interrupted || !errors.Is(err, context.Canceled) {
+			var stop *campaign.Stop
+			if !errors.As(err, &stop) || stop.Reason != campaign.Interrupted || !errors.Is(err, context.Canceled) {
 				t.Errorf("error %v", err)
 			}
 			if s.Trials[2].Status != record.TrialLost || s.Status != record.Interrupted {
@@ -139,7 +140,7 @@ func TestInterruptedWhileItSettles(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(90*time.Second, cancel)
-		b := newBench(simulated.Target{})
+		b := newBench(simulatedtest.Target{})
 		o := b.options(dir)
 		o.Clock = nil
 		began := time.Now()
@@ -202,8 +203,10 @@ func TestInterruptedAtTheSameMoment(t *testing.T) {
 			return study.Result{}, context.Canceled
 		})}}
 		_, e := c.supervise(ctx, study.Request{}, time.Hour)
-		var tr record.Trial
-		if err := c.conclude(&tr, job{}, study.Result{}, e); tr.Status != record.TrialLost ||
+		c.Result = &record.Study{}
+		var j job
+		tr := &j.trial
+		if err := c.conclude(&j, study.Result{}, e); tr.Status != record.TrialLost ||
 			!errors.Is(err, context.Canceled) {
 			t.Fatalf("trial %+v, error %v", tr, err)
 		}

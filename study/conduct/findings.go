@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/plimsoll-bench/plimsoll/campaign"
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
@@ -14,16 +15,13 @@ import (
 )
 
 // ownFindings are the ids of the findings of this package.
-var ownFindings = []string{"nothing-done", "capacity-doubtful", "no-result", "data-grew", "tool-changed",
-	"machine-changed", "journal-damaged", "lab-left", "redeployed", "storage-left", "storage-policies", "scaled", "cut-short"}
+var ownFindings = append([]string{"nothing-done", "capacity-doubtful", "no-result", "data-grew", "lab-left", "redeployed",
+	"storage-left", "storage-policies", "scaled", "cut-short"}, campaign.Doubts...)
 
 // conducted makes the findings about how a study was run.
 type conducted struct {
-	*logbook
-	data  *dataSets
-	lab   *deployment
-	disks *storage
-	total int // trials of the plan
+	*session
+	study *record.Study
 }
 
 func (c *conducted) add(id string, severity measure.Severity, format string, args ...any) {
@@ -41,7 +39,7 @@ func (c *conducted) replaceFindings() {
 		c.add("capacity-doubtful", measure.Warning, "the capacity was confirmed, but is doubtful: %s",
 			strings.Join(c.study.Capacity.Doubts, "; "))
 	}
-	c.changed()
+	c.study.Validity = append(c.study.Validity, c.Doubts("trials")...)
 	c.leftOut()
 	// The absolute figures of a study that was scaled down are not comparable with those of the document.
 	for _, note := range study.ScaleNotes(&c.study.Specification) {
@@ -61,10 +59,6 @@ func (c *conducted) replaceFindings() {
 		c.add("redeployed", measure.Note, "the lab was brought up %s, %s each. The trial after that runs on servers that were just "+
 			"started", figure.Plural(n, "time"), figure.Duration(time.Duration(mean*float64(time.Second))))
 	}
-	if c.unreadable > 0 {
-		c.add("journal-damaged", measure.Note, "%s of the journal cannot be read, as after a power cut. Their contents were taken "+
-			"from the records of the trials, which were complete or were repeated", figure.Plural(c.unreadable, "line"))
-	}
 	slices.SortStableFunc(c.study.Validity, func(a, b measure.Finding) int {
 		return cmp.Or(cmp.Compare(a.ID, b.ID), cmp.Compare(a.Text, b.Text))
 	})
@@ -74,7 +68,7 @@ func (c *conducted) replaceFindings() {
 // results finds a complete study without a finished trial, or else its configurations without a valid one. Exploratory
 // ones are a warning only.
 func (c *conducted) results() {
-	if c.study.Status != record.Complete || c.total == 0 {
+	if c.study.Status != record.Complete || c.queue.total == 0 {
 		return
 	}
 	of := func(status func(record.Trial) bool) bool {
@@ -86,7 +80,7 @@ func (c *conducted) results() {
 	case of(func(t record.Trial) bool { return t.Status == record.TrialDone }):
 	case of(func(t record.Trial) bool { return t.Status.Begun() }):
 		c.add("nothing-done", measure.Invalid, "no trial finished, so there is nothing to compare. The last one failed with: %s. "+
-			"Remove the cause and repeat them with: plimsoll study resume %s --retry-failed", lastProblem(c.study.Trials), c.dir)
+			"Remove the cause and repeat them with: plimsoll study resume %s --retry-failed", lastProblem(c.study.Trials), c.Dir)
 		return
 	default:
 		c.add("nothing-done", measure.Invalid, "there was no time for any trial, so there is nothing to compare")
@@ -102,7 +96,7 @@ func (c *conducted) results() {
 		severity := map[bool]measure.Severity{true: measure.Warning, false: measure.Invalid}[exploratory]
 		c.add("no-result", severity, "no valid trial of %s, so there is no result for %s. See why the trials failed, remove the "+
 			"cause and repeat them with: plimsoll study resume %s --retry-failed",
-			strings.Join(ids, ", "), map[bool]string{true: "it", false: "them"}[len(ids) == 1], c.dir)
+			strings.Join(ids, ", "), map[bool]string{true: "it", false: "them"}[len(ids) == 1], c.Dir)
 	}
 }
 
@@ -121,32 +115,6 @@ func (c *conducted) lacksResult(configuration string) bool {
 		}
 	}
 	return others || !left
-}
-
-// changed finds sessions with other versions of plimsoll or on other machines.
-func (c *conducted) changed() {
-	var tools, machines []string
-	for _, s := range c.sessions {
-		tool := s.Tool.Version
-		if s.Tool.Commit != "" {
-			tool += " " + s.Tool.Commit[:min(12, len(s.Tool.Commit))]
-		}
-		if tool != "" && !slices.Contains(tools, tool) {
-			tools = append(tools, tool)
-		}
-		machine := fmt.Sprintf("%s with %s cores of %s", s.Host, figure.Significant(s.Cores), cmp.Or(s.CPU, "an unknown processor"))
-		if s.Host+s.CPU != "" && !slices.Contains(machines, machine) {
-			machines = append(machines, machine)
-		}
-	}
-	if len(tools) > 1 {
-		c.add("tool-changed", measure.Warning, "trials were run by different versions of plimsoll (%s), which may be the cause of "+
-			"differences", strings.Join(tools, ", "))
-	}
-	if len(machines) > 1 {
-		c.add("machine-changed", measure.Warning, "trials were run on different machines (%s), which may be the cause of "+
-			"differences", strings.Join(machines, ", "))
-	}
 }
 
 // leftOut finds trials that were skipped for lack of time.
@@ -176,5 +144,5 @@ func (c *conducted) leftOut() {
 		severity, text = measure.Warning, ". There is no result for "+strings.Join(without, ", ")
 	}
 	c.add("cut-short", severity, "%d of %s were skipped, in complete blocks, because there was not enough time (%s). The result "+
-		"is from the others%s", count, figure.Plural(c.total, "trial"), why, text)
+		"is from the others%s", count, figure.Plural(c.queue.total, "trial"), why, text)
 }

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/plimsoll-bench/plimsoll/campaign"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/run"
 	"github.com/plimsoll-bench/plimsoll/spec"
@@ -48,16 +49,16 @@ func (d *deployment) ours(l *record.Lab) bool {
 // reused.
 func (d *deployment) needed(ctx context.Context, asked spec.Lab) (bool, error) {
 	if d.labs == nil {
-		return false, wrong(errors.New("lab: this program cannot bring up labs. Use a lab that is running (run.target: lab:NAME)"))
+		return false, campaign.Wrong(errors.New("lab: this program cannot bring up labs. Use a lab that is running (run.target: lab:NAME)"))
 	}
 	l, err := d.labs.Find(ctx, asked.Name)
 	switch {
 	case ctx.Err() != nil:
-		return false, interrupted(d.dir)
+		return false, campaign.Interruption(record.KindStudy, d.dir)
 	case err != nil:
-		return false, &Stop{Reason: Unreachable, Err: err, Text: fmt.Sprintf("cannot list the labs: %v. Then continue with: plimsoll study resume %s", err, d.dir)}
+		return false, &campaign.Stop{Reason: campaign.Unreachable, Err: err, Text: fmt.Sprintf("cannot list the labs: %v. Then continue with: plimsoll study resume %s", err, d.dir)}
 	case l != nil && !d.ours(l):
-		return false, &Stop{Reason: NotOurs, Text: fmt.Sprintf(
+		return false, &campaign.Stop{Reason: campaign.NotOurs, Text: fmt.Sprintf(
 			"the lab %s exists already, and this study did not bring it up. Remove it with: plimsoll lab down %s. Then continue with: "+
 				"plimsoll study resume %s. Or begin a study with another name of the lab (lab.name)",
 			asked.Name, asked.Name, d.dir)}

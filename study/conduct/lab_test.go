@@ -9,10 +9,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/plimsoll-bench/plimsoll/campaign"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/study"
-	"github.com/plimsoll-bench/plimsoll/study/simulated"
+	"github.com/plimsoll-bench/plimsoll/study/simulatedtest"
 )
 
 // rack is a machine with labs, which stay when a study ends.
@@ -88,7 +89,7 @@ func onRack(t *testing.T, b *bench, r *rack) {
 // A study brings up the lab that each trial needs, keeps it as long as the next one needs the same, and removes it.
 func TestLabOfAStudy(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "study")
-	b, r := newBench(simulated.Target{}), newRack()
+	b, r := newBench(simulatedtest.Target{}), newRack()
 	onRack(t, b, r)
 	o := b.options(dir)
 	o.Labs = r
@@ -114,7 +115,7 @@ func TestLabOfAStudy(t *testing.T) {
 // Batched, each lab is brought up once.
 func TestBatchedLabs(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "study")
-	b, r := newBench(simulated.Target{}), newRack()
+	b, r := newBench(simulatedtest.Target{}), newRack()
 	onRack(t, b, r)
 	o := b.options(dir)
 	o.Labs = r
@@ -144,7 +145,7 @@ func TestResumeOfAStudyWithALab(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "study")
-			b, r := newBench(simulated.Target{}), newRack()
+			b, r := newBench(simulatedtest.Target{}), newRack()
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			b.before = func(context.Context, study.Request) error {
@@ -156,8 +157,8 @@ func TestResumeOfAStudyWithALab(t *testing.T) {
 			}
 			o := b.options(dir)
 			o.Labs = r
-			var stop *Stop
-			if _, err := runStudy(ctx, labStudy(nil), o); !errors.As(err, &stop) || stop.Reason != Interrupted {
+			var stop *campaign.Stop
+			if _, err := runStudy(ctx, labStudy(nil), o); !errors.As(err, &stop) || stop.Reason != campaign.Interrupted {
 				t.Fatal(err)
 			}
 			if len(r.labs) != 0 {
@@ -182,12 +183,12 @@ func TestResumeOfAStudyWithALab(t *testing.T) {
 // What a study did not bring up it does not touch.
 func TestForeignLab(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "study")
-	b, r := newBench(simulated.Target{}), newRack()
+	b, r := newBench(simulatedtest.Target{}), newRack()
 	r.labs["study-study"] = &record.Lab{Name: "study-study", State: "up", Specification: spec.Lab{Name: "study-study"}}
 	o := b.options(dir)
 	o.Labs = r
-	var stop *Stop
-	if _, err := runStudy(t.Context(), labStudy(nil), o); !errors.As(err, &stop) || stop.Reason != NotOurs ||
+	var stop *campaign.Stop
+	if _, err := runStudy(t.Context(), labStudy(nil), o); !errors.As(err, &stop) || stop.Reason != campaign.NotOurs ||
 		!strings.Contains(err.Error(), "plimsoll lab down study-study") {
 		t.Errorf("error %v", err)
 	}
@@ -203,7 +204,7 @@ func TestForeignLab(t *testing.T) {
 // A lab that cannot be brought up fails its trial alone, and one that died is brought up again.
 func TestLabsThatFail(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "study")
-	b, r := newBench(simulated.Target{}), newRack()
+	b, r := newBench(simulatedtest.Target{}), newRack()
 	failed := false
 	r.up = func(s spec.Lab) error {
 		if s.Topology.Members == 3 && !failed {

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/plimsoll-bench/plimsoll/campaign"
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/run"
 	"github.com/plimsoll-bench/plimsoll/spec"
@@ -82,7 +83,7 @@ func (s *session) roomIn(dir string, need int64) error {
 	if !known || free >= uint64(need) {
 		return nil
 	}
-	return &Stop{Reason: DiskFull, Text: fmt.Sprintf(
+	return &campaign.Stop{Reason: campaign.DiskFull, Text: fmt.Sprintf(
 		"only %s are free in %s, but the next trial may need %s. Free space, then continue with: plimsoll study resume %s",
 		figure.Bytes(int64(min(free, math.MaxInt64))), dir, figure.Bytes(need), s.o.Dir)}
 }

@@ -11,26 +11,27 @@ import (
 	"testing"
 	"time"
 
+	"github.com/plimsoll-bench/plimsoll/campaign"
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/run"
 	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/store"
 	"github.com/plimsoll-bench/plimsoll/study"
-	"github.com/plimsoll-bench/plimsoll/study/simulated"
+	"github.com/plimsoll-bench/plimsoll/study/simulatedtest"
 )
 
 // A study all of whose trials failed is through, and says that it is worth nothing.
 func TestNothingDone(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "study")
-	b := newBench(simulated.Target{Trouble: func(int, study.Request) simulated.Trouble {
-		return simulated.Trouble{Err: errors.New("it fell over")}
+	b := newBench(simulatedtest.Target{Trouble: func(int, study.Request) simulatedtest.Trouble {
+		return simulatedtest.Trouble{Err: errors.New("it fell over")}
 	}})
 	s, err := runStudy(t.Context(), smallStudy(func(s *spec.Study) { s.Trials = 1 }), b.options(dir))
 	if err != nil || s.Status != record.Complete || !has(s.Validity, "nothing-done") || measure.Worst(s.Validity) != measure.Invalid {
 		t.Fatalf("%v, study %s, findings %+v", err, s.Status, s.Validity)
 	}
-	again := newBench(simulated.Target{})
+	again := newBench(simulatedtest.Target{})
 	o := again.options("")
 	o.RetryFailed = true
 	if s, err = Resume(t.Context(), dir, o); err != nil {
@@ -44,15 +45,15 @@ func TestNothingDone(t *testing.T) {
 
 func TestWhatPausesAStudy(t *testing.T) {
 	for _, c := range []struct {
-		reason Reason
+		reason campaign.Reason
 		err    error
 		text   string
 	}{
-		{DiskFull, fmt.Errorf("write: %w", syscall.ENOSPC), "trial 2 was aborted and will be repeated. Free space"},
-		{Unreachable, &run.Error{Stage: run.Reaching, Err: errors.New("nobody listens at db1; check the address")}, "nobody listens at db1; check the address. Then continue"},
+		{campaign.DiskFull, fmt.Errorf("write: %w", syscall.ENOSPC), "trial 2 was aborted and will be repeated. Free space"},
+		{campaign.Unreachable, &run.Error{Stage: run.Reaching, Err: errors.New("nobody listens at db1; check the address")}, "nobody listens at db1; check the address. Then continue"},
 	} {
 		dir := filepath.Join(t.TempDir(), "study")
-		b := newBench(simulated.Target{})
+		b := newBench(simulatedtest.Target{})
 		b.before = func(_ context.Context, q study.Request) error {
 			if q.Trial == 2 {
 				return c.err
@@ -60,14 +61,14 @@ func TestWhatPausesAStudy(t *testing.T) {
 			return nil
 		}
 		s, err := runStudy(t.Context(), smallStudy(nil), b.options(dir))
-		var stop *Stop
+		var stop *campaign.Stop
 		if !errors.As(err, &stop) || stop.Reason != c.reason || !strings.Contains(err.Error(), c.text) {
 			t.Fatalf("%s: error %v", c.reason, err)
 		}
 		if s.Status != record.Interrupted || s.Trials[1].Status != record.TrialLost {
 			t.Errorf("%s: status %s, trial %+v", c.reason, s.Status, s.Trials[1])
 		}
-		again := newBench(simulated.Target{})
+		again := newBench(simulatedtest.Target{})
 		if s, err = Resume(t.Context(), dir, again.options("")); err != nil {
 			t.Fatal(err)
 		}
@@ -77,14 +78,14 @@ func TestWhatPausesAStudy(t *testing.T) {
 
 func TestNoRoomForTheNextTrial(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "study")
-	b := newBench(simulated.Target{})
+	b := newBench(simulatedtest.Target{})
 	o := b.options(dir)
 	free := uint64(1 << 30)
 	o.Free = func(string) (uint64, bool) { return free, true }
 	o.Progress = &watch{end: func(record.Trial) { free = 1 << 20 }}
 	s, err := runStudy(t.Context(), smallStudy(nil), o)
-	var stop *Stop
-	if !errors.As(err, &stop) || stop.Reason != DiskFull || !strings.Contains(err.Error(), "only 1.00 MiB are free in "+dir) {
+	var stop *campaign.Stop
+	if !errors.As(err, &stop) || stop.Reason != campaign.DiskFull || !strings.Contains(err.Error(), "only 1.00 MiB are free in "+dir) {
 		t.Fatalf("error %v", err)
 	}
 	if len(b.asked) != 1 || s.Status != record.Interrupted {
@@ -99,11 +100,11 @@ func TestNoRoomForTheNextTrial(t *testing.T) {
 
 func TestBudgetOfASession(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "study")
-	b := newBench(simulated.Target{Overhead: 10 * time.Second})
+	b := newBench(simulatedtest.Target{Overhead: 10 * time.Second})
 	asked := smallStudy(func(s *spec.Study) { s.Budget = spec.Duration(30 * time.Second) })
 	s, err := runStudy(t.Context(), asked, b.options(dir))
-	var stop *Stop
-	if !errors.As(err, &stop) || stop.Reason != BudgetUsed || !strings.Contains(err.Error(), "the budget of 30.0 s is used up with 4 trials left") {
+	var stop *campaign.Stop
+	if !errors.As(err, &stop) || stop.Reason != campaign.BudgetUsed || !strings.Contains(err.Error(), "the budget of 30.0 s is used up with 4 trials left") {
 		t.Fatalf("error %v", err)
 	}
 	for range 2 {
@@ -120,7 +121,7 @@ func TestBudgetOfASession(t *testing.T) {
 
 func TestSettleAndReload(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "study")
-	b := newBench(simulated.Target{})
+	b := newBench(simulatedtest.Target{})
 	before := b.Clock().Now()
 	asked := smallStudy(func(s *spec.Study) {
 		s.Settle, s.Reload, s.Run.Target = spec.Duration(time.Minute), true, "embedded:"+filepath.Join(t.TempDir(), "data")
@@ -146,7 +147,7 @@ func twoTargets(down ...string) (spec.Study, *bench) {
 		s.Factors = []spec.Factor{{Path: "target", Levels: []spec.Level{
 			{Name: "one", Value: "null:"}, {Name: "two", Value: "mongodb://someone:hunter2@db2/"}}}}
 	})
-	b := newBench(simulated.Target{})
+	b := newBench(simulatedtest.Target{})
 	b.before = func(_ context.Context, q study.Request) error {
 		if slices.Contains(down, q.Spec.Target) {
 			return &run.Error{Stage: run.Reaching, Err: fmt.Errorf("nobody listens at %s", store.Redact(q.Spec.Target))}
@@ -178,7 +179,7 @@ func TestOneOfTheTargetsIsDown(t *testing.T) {
 		!strings.Contains(s.Validity[i].Text, "no valid trial of target=two") {
 		t.Errorf("status %s, findings %+v", s.Status, s.Validity)
 	}
-	up := newBench(simulated.Target{})
+	up := newBench(simulatedtest.Target{})
 	o := up.options("")
 	o.RetryFailed, o.Spec = true, completed(t, spec)
 	if s, err = Resume(t.Context(), dir, o); err != nil {
@@ -195,8 +196,8 @@ func TestAllTargetsAreDown(t *testing.T) {
 	spec, b := twoTargets("null:", "mongodb://someone:hunter2@db2/")
 	dir := filepath.Join(t.TempDir(), "study")
 	s, err := runStudy(t.Context(), spec, b.options(dir))
-	var stop *Stop
-	if !errors.As(err, &stop) || stop.Reason != Unreachable || !strings.Contains(err.Error(), "none of the 2 targets") ||
+	var stop *campaign.Stop
+	if !errors.As(err, &stop) || stop.Reason != campaign.Unreachable || !strings.Contains(err.Error(), "none of the 2 targets") ||
 		strings.Contains(err.Error(), "hunter2") {
 		t.Fatalf("error %v", err)
 	}
@@ -211,7 +212,7 @@ func TestAllTargetsAreDown(t *testing.T) {
 	if lost != len(b.asked) || lost < 2 {
 		t.Errorf("%d trials were tried, %d are lost", len(b.asked), lost)
 	}
-	up := newBench(simulated.Target{})
+	up := newBench(simulatedtest.Target{})
 	o := up.options("")
 	o.Spec = completed(t, spec)
 	if s, err = Resume(t.Context(), dir, o); err != nil {
@@ -236,7 +237,7 @@ func TestNoResultOfWhatIsExploratory(t *testing.T) {
 
 // What an objective of the study limits is stated by the records of its trials, whatever metrics it compares.
 func TestObjectivesReachTheTrials(t *testing.T) {
-	b := newBench(simulated.Target{})
+	b := newBench(simulatedtest.Target{})
 	dir := filepath.Join(t.TempDir(), "study")
 	s, err := runStudy(t.Context(), smallStudy(func(s *spec.Study) { s.Objectives = []string{"p97<10s"} }), b.options(dir))
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/plimsoll-bench/plimsoll/campaign"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/study"
@@ -36,7 +37,7 @@ type search struct {
 // findBase runs the procedures, applies their results to the base, and plans the study with it. Results and trials of
 // earlier sessions are reused.
 func (s *session) findBase(ctx context.Context) error {
-	p := s.log.study.Specification.Procedures
+	p := s.Result.Specification.Procedures
 	if p == nil {
 		return nil
 	}
@@ -53,7 +54,7 @@ func (s *session) findBase(ctx context.Context) error {
 	if err := f.replan(); err != nil {
 		return err
 	}
-	if p.Capacity != nil && s.log.study.Capacity == nil {
+	if p.Capacity != nil && s.Result.Capacity == nil {
 		return f.capacity(ctx)
 	}
 	return nil
@@ -61,7 +62,7 @@ func (s *session) findBase(ctx context.Context) error {
 
 // choose runs a procedure that sets a value of the base, unless an earlier session did.
 func (f *search) choose(ctx context.Context, name string) error {
-	found := &f.log.study.Procedures
+	found := &f.Result.Procedures
 	i := slices.IndexFunc(*found, func(r record.ProcedureResult) bool { return r.Name == name })
 	if i < 0 {
 		f.o.Progress.Note("procedure " + name)
@@ -80,7 +81,7 @@ func (f *search) choose(ctx context.Context, name string) error {
 			return f.ofProcedure(name, err)
 		}
 		*found = append(*found, result)
-		if err := f.log.write(); err != nil {
+		if err := f.Write(); err != nil {
 			return err
 		}
 		i = len(*found) - 1
@@ -107,18 +108,18 @@ func (f *search) capacity(ctx context.Context) error {
 	if err != nil {
 		return f.ofProcedure(capacity, err)
 	}
-	f.log.study.Capacity = &result
-	return f.log.write()
+	f.Result.Capacity = &result
+	return f.Write()
 }
 
 // ofProcedure adds the name of the procedure to an error, unless it stops the study.
 func (f *search) ofProcedure(name string, err error) error {
-	var stop *Stop
+	var stop *campaign.Stop
 	switch {
 	case errors.As(err, &stop):
 		return stop
 	case errors.Is(err, context.Canceled):
-		return interrupted(f.o.Dir)
+		return f.Interruption()
 	}
 	return fmt.Errorf("procedure %s: %w", name, err)
 }
@@ -144,10 +145,10 @@ func (f *search) replan() error {
 	spec.Run, spec.Budget = f.base, 0 // the plan was checked before; the budget is for each session
 	o := f.o.Plan
 	o.Rate, o.FillRate = f.measured()
-	o.Redeploy, _ = redeployed(f.log.study.Trials)
+	o.Redeploy, _ = redeployed(f.Result.Trials)
 	plan, err := study.NewPlan(spec, o)
 	if err != nil {
-		return wrong(fmt.Errorf("with the results of the procedures: %w", err))
+		return campaign.Wrong(fmt.Errorf("with the results of the procedures: %w", err))
 	}
 	if len(plan.Trials) > 0 {
 		rest := plan.Estimate
@@ -157,17 +158,17 @@ func (f *search) replan() error {
 	if err := f.adopt(plan); err != nil {
 		return err
 	}
-	return f.log.write()
+	return f.Write()
 }
 
 // measured returns the operations per second of the last trial of a procedure without a limited rate, and the bytes per
 // second of the last load phase, for the estimate; 0 if unknown.
 func (f *search) measured() (rate, fill float64) {
-	for _, t := range f.log.study.Trials {
+	for _, t := range f.Result.Trials {
 		if t.Kind != record.TrialSearch || t.Status != record.TrialDone {
 			continue
 		}
-		r, err := record.OpenBelow(f.o.Dir, t.Record)
+		r, err := record.OpenBelow(f.Dir, t.Record)
 		if err != nil {
 			continue
 		}
@@ -188,19 +189,19 @@ func (f *search) trier(name string) procedure.Try {
 		step++
 		t := record.Trial{Number: firstNumber[name] + step, Kind: record.TrialSearch, Configuration: what,
 			Status: record.TrialPlanned}
-		j := job{trial: t, spec: seeded(f.log.study.Specification.Seed, t, asked), procedure: name, step: step}
+		j := job{trial: t, spec: seeded(f.Result.Specification.Seed, t, asked), procedure: name, step: step}
 		if result, done, ok, err := f.replay(j); ok || err != nil {
 			return result, done, err
 		}
-		err := f.budget.search(length(asked.Load))
+		err := f.search(length(asked.Load))
 		var result study.Result
 		if err == nil {
 			result, t, err = f.try(ctx, j)
 		}
-		if f.streak.failures >= maxFailures {
-			err = f.tooMany()
+		if many := f.TooMany(); many != nil {
+			err = many
 		}
-		var stop *Stop
+		var stop *campaign.Stop
 		if errors.As(err, &stop) {
 			t.Status = record.TrialLost // for the procedure, which must end: a failed trial would be a result
 			return study.Result{}, t, stop
@@ -220,7 +221,7 @@ func (f *search) replay(j job) (study.Result, record.Trial, bool, error) {
 		if f.o.RetryFailed && worthless(*last) {
 			break
 		}
-		dir := filepath.Join(f.o.Dir, last.Record)
+		dir := filepath.Join(f.Dir, last.Record)
 		r, err := record.OpenRun(dir)
 		if err != nil || !r.Of(j.spec) {
 			return study.Result{}, record.Trial{}, false, nil // it must be measured again
@@ -240,8 +241,8 @@ func (f *search) lastAttempt(j job) (*record.Trial, error) {
 		return nil, err
 	}
 	var last *record.Trial
-	for i := range f.log.study.Trials {
-		t := &f.log.study.Trials[i]
+	for i := range f.Result.Trials {
+		t := &f.Result.Trials[i]
 		if t.Kind == record.TrialSearch && t.Number == j.trial.Number && t.Status != record.TrialPlanned {
 			last = t
 		}

@@ -8,12 +8,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/plimsoll-bench/plimsoll/campaign"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/study"
-	"github.com/plimsoll-bench/plimsoll/study/simulated"
+	"github.com/plimsoll-bench/plimsoll/study/simulatedtest"
 )
 
 // searching is a study that finds workers, length and capacity before it compares two record sizes.
@@ -35,8 +34,8 @@ func searching() spec.Study {
 	}
 }
 
-func searchTarget() simulated.Target {
-	return simulated.Target{Servers: 8, Service: time.Millisecond, Interval: time.Second}
+func searchTarget() simulatedtest.Target {
+	return simulatedtest.Target{Servers: 8, Service: time.Millisecond, Interval: time.Second}
 }
 
 func TestProceduresAreFixedInTheBase(t *testing.T) {
@@ -79,40 +78,6 @@ func TestProceduresAreFixedInTheBase(t *testing.T) {
 	}
 }
 
-// Wherever a study with procedures is killed, it ends with the same choices, from the same trials.
-func TestProceduresAreResumed(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "study")
-	b := newBench(searchTarget())
-	var killed []string
-	b.alike = true
-	b.after = func(study.Request) { killed = append(killed, copyDir(t, dir)) }
-	want, err := runStudy(t.Context(), searching(), b.options(dir))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := 0; i < len(killed); i += 5 {
-		again := newBench(searchTarget())
-		again.alike = true
-		s, err := Resume(t.Context(), killed[i], again.options(""))
-		if err != nil {
-			t.Fatalf("killed after %d trials: %v", i+1, err)
-		}
-		finished(t, killed[i], s, 4)
-		if len(again.asked) != len(killed)-i-1 {
-			t.Errorf("killed after %d of %d trials: %d more were made", i+1, len(killed), len(again.asked))
-		}
-		if d := cmp.Diff(want.Procedures, s.Procedures); d != "" {
-			t.Errorf("killed after %d trials, the procedures found something else:\n%s", i+1, d)
-		}
-		if d := cmp.Diff(want.Capacity, s.Capacity); d != "" {
-			t.Errorf("killed after %d trials, the capacity is another:\n%s", i+1, d)
-		}
-		if d := cmp.Diff(want.Base, s.Base); d != "" {
-			t.Errorf("killed after %d trials, the base is another:\n%s", i+1, d)
-		}
-	}
-}
-
 func TestInterruptedProcedure(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "study")
 	b := newBench(searchTarget())
@@ -126,8 +91,8 @@ func TestInterruptedProcedure(t *testing.T) {
 		return nil
 	}
 	s, err := runStudy(ctx, searching(), b.options(dir))
-	var stop *Stop
-	if !errors.As(err, &stop) || stop.Reason != Interrupted || s.Status != record.Interrupted {
+	var stop *campaign.Stop
+	if !errors.As(err, &stop) || stop.Reason != campaign.Interrupted || s.Status != record.Interrupted {
 		t.Fatalf("error %v, study %+v", err, s)
 	}
 	again := newBench(searchTarget())
@@ -143,11 +108,11 @@ func TestInterruptedProcedure(t *testing.T) {
 // A trial that fails is a result of the procedure; three in a row end the study.
 func TestFailuresInProcedures(t *testing.T) {
 	target := searchTarget()
-	target.Trouble = func(n int, _ study.Request) simulated.Trouble {
+	target.Trouble = func(n int, _ study.Request) simulatedtest.Trouble {
 		if n == 2 {
-			return simulated.Trouble{Err: errors.New("it fell over")}
+			return simulatedtest.Trouble{Err: errors.New("it fell over")}
 		}
-		return simulated.Trouble{}
+		return simulatedtest.Trouble{}
 	}
 	dir := filepath.Join(t.TempDir(), "study")
 	s, err := runStudy(t.Context(), searching(), newBench(target).options(dir))
@@ -158,12 +123,14 @@ func TestFailuresInProcedures(t *testing.T) {
 	if s.Trials[1].Status != record.TrialFailed || !strings.Contains(s.Procedures[0].Points[1].Note, "it fell over") {
 		t.Errorf("trial %+v, point %+v", s.Trials[1], s.Procedures[0].Points[1])
 	}
-	target.Trouble = func(int, study.Request) simulated.Trouble { return simulated.Trouble{Err: errors.New("it fell over")} }
+	target.Trouble = func(int, study.Request) simulatedtest.Trouble {
+		return simulatedtest.Trouble{Err: errors.New("it fell over")}
+	}
 	dir = filepath.Join(t.TempDir(), "study")
 	b := newBench(target)
 	s, err = runStudy(t.Context(), searching(), b.options(dir))
-	var stop *Stop
-	if !errors.As(err, &stop) || stop.Reason != TooManyFail || len(b.asked) != maxFailures ||
+	var stop *campaign.Stop
+	if !errors.As(err, &stop) || stop.Reason != campaign.TooManyFail || len(b.asked) != maxFailures ||
 		s.Status != record.Interrupted {
 		t.Errorf("%v, after %d trials, study %s", err, len(b.asked), s.Status)
 	}

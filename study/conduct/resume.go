@@ -11,8 +11,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/plimsoll-bench/plimsoll/campaign"
 	"github.com/plimsoll-bench/plimsoll/internal/mac"
-	"github.com/plimsoll-bench/plimsoll/internal/safeopen"
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/run"
@@ -25,39 +25,30 @@ import (
 func Resume(ctx context.Context, dir string, o Options) (*record.Study, error) {
 	o.Dir = dir
 	o.defaults()
-	if !safeopen.Exists(dir, record.StudyFile) {
-		_, err := record.OpenStudy(dir)
-		return nil, wrong(err)
-	}
-	release, err := record.Hold(dir)
+	s, release, err := campaign.Reopen[*record.Study](dir)
 	if err != nil {
-		return nil, recording(err)
+		return nil, err
 	}
 	defer release()
-	s, err := record.ReadHeld[*record.Study](dir)
-	if err != nil {
-		return nil, wrong(err)
-	}
 	spec, err := specOf(s, o.Spec, o.Key)
 	if err != nil {
-		return nil, wrong(err)
+		return nil, campaign.Wrong(err)
 	}
 	plan, err := study.NewPlan(spec, o.Plan)
 	if err != nil && !errors.As(err, new(*study.BudgetError)) {
-		return nil, wrong(err)
+		return nil, campaign.Wrong(err)
 	}
-	w, err := record.Continue[*record.Study](dir, spec)
+	w, end, err := campaign.Continue[*record.Study](dir, spec, o.Key)
 	if err != nil {
-		return nil, recording(err)
+		return nil, err
 	}
-	defer w.Close()
-	w.Sign(o.Key)
+	defer end()
 	c := newSession(o, w, s, spec)
 	c.resumed = true
 	if err := c.recall(plan); err != nil {
 		return nil, err
 	}
-	if s.Status == record.Complete && len(c.log.left(o.RetryFailed)) == 0 {
+	if s.Status == record.Complete && len(left(s, o.RetryFailed)) == 0 {
 		return s, nil
 	}
 	s.Status, s.Problem, s.Ended = record.Running, "", nil
@@ -144,22 +135,22 @@ func leaves(s spec.Study) (map[string]any, error) {
 
 // recall restores the state of earlier sessions.
 func (s *session) recall(plan *study.Plan) error {
-	if err := s.log.recall(s.data); err != nil {
+	if err := s.recallJournal(); err != nil {
 		return err
 	}
 	if err := s.samePlaces(plan); err != nil {
 		return err
 	}
-	trials := s.log.study.Trials
+	trials := s.Result.Trials
 	for i := range trials {
 		t := &trials[i]
 		switch {
 		case t.Status == record.TrialDone:
 			s.pace.learn(*t)
-			if s.budget.shared == nil {
+			if s.o.Budget == nil {
 				break
 			}
-			if r, err := record.OpenBelow(s.o.Dir, t.Record); err == nil {
+			if r, err := record.OpenBelow(s.Dir, t.Record); err == nil {
 				s.pace.learnFill(*t, filled(r))
 			}
 		case t.Status == record.TrialLeft && s.o.TakeLeft:
@@ -173,6 +164,32 @@ func (s *session) recall(plan *study.Plan) error {
 	return nil
 }
 
+// recallJournal reads the journal of earlier sessions, also for the state of the data.
+func (s *session) recallJournal() error {
+	events, unreadable, err := record.ReadJournal(s.Dir)
+	if err != nil {
+		return campaign.Unwritten(err)
+	}
+	s.Unreadable = unreadable
+	open := s.attempts.open
+	for i := range events {
+		e := &events[i]
+		switch {
+		case e.Session != nil:
+			s.Sessions = append(s.Sessions, *e.Session)
+		case e.Event == record.EventBegin && e.Data != nil:
+			open[e.Trial.Record] = e.Data
+		case e.Event == record.EventEnd && e.Data != nil:
+			delete(open, e.Trial.Record)
+			s.data.ended(e.Data)
+		}
+	}
+	for _, d := range open {
+		s.data.cutShort(d)
+	}
+	return nil
+}
+
 // fileOf returns the file that a workload reads, "" for none.
 func fileOf(w spec.Workload) string {
 	if !strings.EqualFold(w.Params["fieldlengthdistribution"], "histogram") {
@@ -183,24 +200,24 @@ func fileOf(w spec.Workload) string {
 
 // samePlaces checks that relative directories and files have not moved.
 func (s *session) samePlaces(plan *study.Plan) error {
-	if len(s.log.sessions) == 0 {
+	if len(s.Sessions) == 0 {
 		return nil
 	}
-	began := s.log.sessions[0].Directory
-	if began == "" || began == s.describe().Directory {
+	began := s.Sessions[0].Directory
+	if began == "" || began == campaign.Directory() {
 		return nil
 	}
 	for _, configuration := range plan.Configurations {
 		spec, err := plan.RunSpec(configuration.ID)
 		if err != nil {
-			return wrong(err)
+			return campaign.Wrong(err)
 		}
 		t, err := run.ParseTarget(spec.Target)
 		if err == nil && t.Kind == "embedded" && !filepath.IsAbs(t.Dir) {
-			return wrong(fmt.Errorf("the target %s is a directory below %s, where the study began. Resume it from there", t, began))
+			return campaign.Wrong(fmt.Errorf("the target %s is a directory below %s, where the study began. Resume it from there", t, began))
 		}
 		if file := fileOf(spec.Workload); file != "" && !filepath.IsAbs(file) {
-			return wrong(fmt.Errorf("the workload's file %s is below %s, where the study began. Resume it from there", file, began))
+			return campaign.Wrong(fmt.Errorf("the workload's file %s is below %s, where the study began. Resume it from there", file, began))
 		}
 	}
 	return nil
@@ -211,7 +228,7 @@ func (s *session) reconcile() error {
 	if !s.resumed {
 		return nil // nothing ran before
 	}
-	for _, t := range slices.Clone(s.log.study.Trials) {
+	for _, t := range slices.Clone(s.Result.Trials) {
 		if t.Kind == record.TrialSearch {
 			continue
 		}
@@ -225,20 +242,19 @@ func (s *session) reconcile() error {
 // closeAttempts closes the attempts of a trial with an unknown end: those with a complete record are done, others are
 // lost.
 func (s *session) closeAttempts(t record.Trial, procedure string) error {
-	unended, err := s.log.unended(t, procedure)
+	unended, err := s.attempts.unended(t, procedure)
 	if err != nil {
 		return err
 	}
 	for _, attempt := range unended {
-		var data *record.TrialData
-		if r := s.judgeRecord(&attempt, procedure); r != nil {
-			data = s.data.after(s.log.open[attempt.Record], r)
-		}
-		j := job{procedure: procedure}
+		j := job{trial: attempt, procedure: procedure}
 		if procedure != "" {
 			j.step = attempt.Number - firstNumber[procedure]
 		}
-		if err := s.log.note(record.EventEnd, attempt, j, data); err != nil {
+		if r := s.judgeRecord(&j.trial, procedure); r != nil {
+			j.data = s.data.after(s.attempts.open[attempt.Record], r)
+		}
+		if err := s.Note(record.EventEnd, j); err != nil {
 			return err
 		}
 	}
@@ -247,13 +263,13 @@ func (s *session) closeAttempts(t record.Trial, procedure string) error {
 
 // judgeRecord sets the status of an attempt from its record, and returns the record if it counts.
 func (s *session) judgeRecord(t *record.Trial, procedure string) *record.Run {
-	r, err := record.OpenBelow(s.o.Dir, t.Record)
+	r, err := record.OpenBelow(s.Dir, t.Record)
 	spec, planned := s.runs[t.Configuration]
 	altered := err == nil && slices.ContainsFunc(r.Validity, func(f measure.Finding) bool { return f.ID == "altered" })
 	switch {
 	case err != nil || r.Status != record.Complete || altered:
 		t.Status, t.Problem = record.TrialLost, "the study ended during the trial"
-	case procedure == "" && (!planned || !r.Of(seeded(s.log.study.Specification.Seed, *t, spec))):
+	case procedure == "" && (!planned || !r.Of(seeded(s.Result.Specification.Seed, *t, spec))):
 		t.Status, t.Problem = record.TrialLost, "its record is of another run"
 	case cutShort(r) != "":
 		t.Status, t.Problem = record.TrialFailed, cutShort(r)

@@ -12,20 +12,22 @@ import (
 	"testing"
 	"time"
 
+	"github.com/plimsoll-bench/plimsoll/campaign"
+	"github.com/plimsoll-bench/plimsoll/campaign/campaigntest"
 	"github.com/plimsoll-bench/plimsoll/internal/mac"
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/run"
 	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/study"
-	"github.com/plimsoll-bench/plimsoll/study/simulated"
+	"github.com/plimsoll-bench/plimsoll/study/simulatedtest"
 )
 
 // half performs a study until its trial n begins, and returns its directory.
 func half(t *testing.T, asked spec.Study, n int) (dir string) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), "study")
-	b := newBench(simulated.Target{})
+	b := newBench(simulatedtest.Target{})
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	b.before = func(_ context.Context, q study.Request) error {
@@ -35,8 +37,8 @@ func half(t *testing.T, asked spec.Study, n int) (dir string) {
 		}
 		return nil
 	}
-	var stop *Stop
-	if _, err := runStudy(ctx, asked, b.options(dir)); !errors.As(err, &stop) || stop.Reason != Interrupted {
+	var stop *campaign.Stop
+	if _, err := runStudy(ctx, asked, b.options(dir)); !errors.As(err, &stop) || stop.Reason != campaign.Interrupted {
 		t.Fatalf("error %v", err)
 	}
 	return dir
@@ -55,7 +57,7 @@ func TestResumeRefusesAnotherSpecification(t *testing.T) {
 		"objectives has changed":           func(s *spec.Study) { s.Objectives = []string{"p99<1s"} },
 		"run.workload.params.fieldlength ": func(s *spec.Study) { s.Run.Workload.Params = map[string]string{"fieldlength": "7"} },
 	} {
-		b := newBench(simulated.Target{})
+		b := newBench(simulatedtest.Target{})
 		o := b.options("")
 		o.Spec = completed(t, smallStudy(change))
 		_, err := Resume(t.Context(), dir, o)
@@ -66,7 +68,7 @@ func TestResumeRefusesAnotherSpecification(t *testing.T) {
 		}
 	}
 	same := smallStudy(func(s *spec.Study) { s.Budget, s.Out = spec.Duration(time.Hour), "elsewhere" })
-	b := newBench(simulated.Target{})
+	b := newBench(simulatedtest.Target{})
 	o := b.options("")
 	o.Spec = completed(t, same)
 	s, err := Resume(t.Context(), dir, o)
@@ -99,7 +101,7 @@ func TestCredentialsAreGivenAgain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := newBench(simulated.Target{})
+	b := newBench(simulatedtest.Target{})
 	if _, err := Resume(t.Context(), dir, b.options("")); err == nil || !strings.Contains(err.Error(), "does not contain the credentials") {
 		t.Errorf("without credentials: %v", err)
 	}
@@ -123,14 +125,14 @@ func TestCredentialsAreGivenAgain(t *testing.T) {
 
 func TestTwoAtOnceAreRefused(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "study")
-	b := newBench(simulated.Target{})
+	b := newBench(simulatedtest.Target{})
 	tried := false
 	b.before = func(context.Context, study.Request) error {
 		if tried {
 			return nil
 		}
 		tried = true
-		other := newBench(simulated.Target{})
+		other := newBench(simulatedtest.Target{})
 		_, err := Resume(t.Context(), dir, other.options(""))
 		if held := new(record.HeldError); !errors.As(err, &held) || held.Pid != os.Getpid() {
 			t.Errorf("a second session: %v", err)
@@ -148,7 +150,7 @@ func TestTwoAtOnceAreRefused(t *testing.T) {
 }
 
 func TestResumeRefusesWhatIsNoStudy(t *testing.T) {
-	b := newBench(simulated.Target{})
+	b := newBench(simulatedtest.Target{})
 	if _, err := Resume(t.Context(), t.TempDir(), b.options("")); err == nil || !strings.Contains(err.Error(), "holds no study") {
 		t.Errorf("an empty directory: %v", err)
 	}
@@ -171,7 +173,7 @@ func TestOtherVersionAndDamagedJournalAreFindings(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.Close()
-	b := newBench(simulated.Target{})
+	b := newBench(simulatedtest.Target{})
 	o := b.options("")
 	o.Tool.Version = "2.0"
 	s, err := Resume(t.Context(), dir, o)
@@ -190,7 +192,7 @@ func TestRelativeTargetIsRefusedElsewhere(t *testing.T) {
 	asked := smallStudy(func(s *spec.Study) { s.Run.Target = "embedded:data" })
 	dir := half(t, asked, 2)
 	t.Chdir(t.TempDir())
-	b := newBench(simulated.Target{})
+	b := newBench(simulatedtest.Target{})
 	if _, err := Resume(t.Context(), dir, b.options("")); err == nil || !strings.Contains(err.Error(), "Resume it from there") {
 		t.Errorf("from another directory: %v", err)
 	}
@@ -211,18 +213,18 @@ func TestOnlyTheRightRecordIsAdopted(t *testing.T) {
 			spec := smallStudy(nil).Run
 			spec.Workload.Records = 7
 			spec.Defaults()
-			if _, err := newBench(simulated.Target{}).Trial(t.Context(), study.Request{Spec: spec, Dir: rec}); err != nil {
+			if _, err := newBench(simulatedtest.Target{}).Trial(t.Context(), study.Request{Spec: spec, Dir: rec}); err != nil {
 				t.Fatal(err)
 			}
 		},
 		"untouched": nil,
 	} {
 		dir := filepath.Join(t.TempDir(), "study")
-		b := newBench(simulated.Target{})
+		b := newBench(simulatedtest.Target{})
 		killed := ""
 		b.after = func(q study.Request) {
 			if q.Trial == 2 {
-				killed = copyDir(t, dir)
+				killed = campaigntest.Copy(t, dir)
 			}
 		}
 		if _, err := runStudy(t.Context(), smallStudy(nil), b.options(dir)); err != nil {
@@ -233,7 +235,7 @@ func TestOnlyTheRightRecordIsAdopted(t *testing.T) {
 			spoil(t, filepath.Join(killed, "trials/0002-1"))
 			want = 5
 		}
-		again := newBench(simulated.Target{})
+		again := newBench(simulatedtest.Target{})
 		s, err := Resume(t.Context(), killed, again.options(""))
 		if err != nil {
 			t.Fatal(err)
@@ -258,7 +260,7 @@ func TestInsertsOfYCSBNeedFreshData(t *testing.T) {
 		s.Trials = 1
 	})
 	for _, foreign := range []bool{false, true} {
-		b := &filling{bench: newBench(simulated.Target{Classes: []simulated.Class{{Name: "insert", Share: 1, Time: 1}}}),
+		b := &filling{bench: newBench(simulatedtest.Target{Classes: []simulatedtest.Class{{Name: "insert", Share: 1, Time: 1}}}),
 			present: 0}
 		if foreign {
 			b.present = 100
@@ -267,9 +269,10 @@ func TestInsertsOfYCSBNeedFreshData(t *testing.T) {
 		o := b.bench.options(dir)
 		o.Runner = b
 		s, err := runStudy(t.Context(), asked, o)
-		var stop *Stop
+		var stop *campaign.Stop
 		if foreign {
-			if !errors.As(err, &stop) || stop.Reason != NotOurs || !strings.Contains(err.Error(), "--drop") || len(b.asked) != 1 {
+			if !errors.As(err, &stop) || stop.Reason != campaign.NotOurs ||
+				!strings.Contains(err.Error(), "--drop") || len(b.asked) != 1 {
 				t.Fatalf("data of somebody else: %v, trials %v", err, b.numbers())
 			}
 			o.Drop = true
@@ -305,7 +308,7 @@ func (f *filling) Trial(ctx context.Context, q study.Request) (study.Result, err
 func TestGrowingDataAreAFinding(t *testing.T) {
 	for grow, want := range map[int64]bool{0: false, 3: true} {
 		asked := smallStudy(func(s *spec.Study) { s.Run.Target = "embedded:" + filepath.Join(t.TempDir(), "data") })
-		b := &filling{bench: newBench(simulated.Target{}), grow: grow}
+		b := &filling{bench: newBench(simulatedtest.Target{}), grow: grow}
 		dir := filepath.Join(t.TempDir(), "study")
 		o := b.bench.options(dir)
 		o.Runner = b
@@ -364,7 +367,7 @@ func TestResumeStartsNothingOfAnotherUser(t *testing.T) {
 		if err := errors.Join(os.WriteFile(file, c.text, 0o644), record.Seal(dir)); err != nil {
 			t.Fatal(err)
 		}
-		b := newBench(simulated.Target{})
+		b := newBench(simulatedtest.Target{})
 		o := b.options("")
 		o.Key = c.key
 		if _, err := Resume(t.Context(), dir, o); err == nil || len(b.asked) > 0 ||
@@ -375,7 +378,7 @@ func TestResumeStartsNothingOfAnotherUser(t *testing.T) {
 	if err := errors.Join(os.WriteFile(file, mine, 0o644), record.Seal(dir)); err != nil {
 		t.Fatal(err)
 	}
-	b := newBench(simulated.Target{})
+	b := newBench(simulatedtest.Target{})
 	o := b.options("")
 	o.Key, o.Spec = other, completed(t, smallStudy(nil))
 	s, err := Resume(t.Context(), dir, o)

@@ -10,12 +10,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/plimsoll-bench/plimsoll/campaign"
 	"github.com/plimsoll-bench/plimsoll/fleet"
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/study"
-	"github.com/plimsoll-bench/plimsoll/study/simulated"
+	"github.com/plimsoll-bench/plimsoll/study/simulatedtest"
 )
 
 // changing is a bench whose results are changed before the study sees them.
@@ -32,8 +33,8 @@ func (c *changing) Trial(ctx context.Context, q study.Request) (study.Result, er
 	return r, err
 }
 
-// attempts returns the attempts of a trial, in order.
-func attempts(s *record.Study, number int) []record.Trial {
+// attemptsOf returns the attempts of a trial, in order.
+func attemptsOf(s *record.Study, number int) []record.Trial {
 	var list []record.Trial
 	for _, t := range s.Trials {
 		if t.Number == number && t.Kind != record.TrialSearch {
@@ -46,7 +47,7 @@ func attempts(s *record.Study, number int) []record.Trial {
 // A trial that lost a load process failed, and one that must not be believed can be repeated like it.
 func TestTrialsWithoutAResultAreRepeated(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "study")
-	b := &changing{bench: newBench(simulated.Target{Noise: 0.01}), change: func(q study.Request, r *record.Run) {
+	b := &changing{bench: newBench(simulatedtest.Target{Noise: 0.01}), change: func(q study.Request, r *record.Run) {
 		switch q.Trial {
 		case 2:
 			r.Course.EndedBy = fleet.EventLost
@@ -61,13 +62,13 @@ func TestTrialsWithoutAResultAreRepeated(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if two := attempts(s, 2); len(two) != 1 || two[0].Status != record.TrialFailed || two[0].Problem != "client 1 of 2 was lost" {
+	if two := attemptsOf(s, 2); len(two) != 1 || two[0].Status != record.TrialFailed || two[0].Problem != "client 1 of 2 was lost" {
 		t.Errorf("the trial that lost a load process: %+v", two)
 	}
-	if three := attempts(s, 3); len(three) != 1 || three[0].Status != record.TrialDone {
+	if three := attemptsOf(s, 3); len(three) != 1 || three[0].Status != record.TrialDone {
 		t.Errorf("the invalid trial: %+v", three)
 	}
-	again := newBench(simulated.Target{Noise: 0.01})
+	again := newBench(simulatedtest.Target{Noise: 0.01})
 	if _, err = Resume(t.Context(), dir, again.options("")); err != nil || len(again.asked) != 0 {
 		t.Fatalf("without --retry-failed %v were repeated: %v", again.numbers(), err)
 	}
@@ -77,7 +78,7 @@ func TestTrialsWithoutAResultAreRepeated(t *testing.T) {
 		t.Fatalf("with --retry-failed %v were repeated: %v", again.numbers(), err)
 	}
 	for _, n := range []int{2, 3} {
-		if list := attempts(s, n); len(list) != 2 || list[1].Attempt != 2 || list[1].Status != record.TrialDone ||
+		if list := attemptsOf(s, n); len(list) != 2 || list[1].Attempt != 2 || list[1].Status != record.TrialDone ||
 			worthless(list[1]) {
 			t.Errorf("trial %d: %+v", n, list)
 		}
@@ -87,7 +88,7 @@ func TestTrialsWithoutAResultAreRepeated(t *testing.T) {
 			t.Errorf("the later attempts do not count: %+v", c)
 		}
 	}
-	last := newBench(simulated.Target{})
+	last := newBench(simulatedtest.Target{})
 	o = last.options("")
 	o.RetryFailed = true
 	if _, err := Resume(t.Context(), dir, o); err != nil || len(last.asked) != 0 {
@@ -108,7 +109,7 @@ func (c *backwards) Now() time.Time {
 // A clock that is set back gives no two runs the same number, and no trial took less than no time.
 func TestClockSetBack(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "study")
-	b := newBench(simulated.Target{})
+	b := newBench(simulatedtest.Target{})
 	clock := &backwards{Clock: b.Clock()}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -161,7 +162,7 @@ func TestRelativeFileIsRefusedElsewhere(t *testing.T) {
 	if err := os.WriteFile("sizes.txt", append(sizes, "2\t9\n"...), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	b := newBench(simulated.Target{})
+	b := newBench(simulatedtest.Target{})
 	if _, err := Resume(t.Context(), dir, b.options("")); err == nil ||
 		!strings.Contains(err.Error(), "file sizes.txt") || len(b.asked) > 0 {
 		t.Errorf("from another directory: %v", err)
@@ -182,14 +183,14 @@ func TestRoomForDataThatAreThere(t *testing.T) {
 		if err := errors.Join(f.Truncate(held), f.Close()); err != nil { // it takes no space
 			t.Fatal(err)
 		}
-		b := newBench(simulated.Target{})
+		b := newBench(simulatedtest.Target{})
 		o := b.options(filepath.Join(t.TempDir(), "study"))
 		o.Free = func(string) (uint64, bool) { return 1 << 30, true }
 		_, err = runStudy(t.Context(), smallStudy(func(s *spec.Study) {
 			s.Run.Target, s.Run.Workload.Records = "embedded:"+data, 1_000_000
 		}), o)
-		var stop *Stop
-		if begun := len(b.asked) > 0; begun != want || !want && (!errors.As(err, &stop) || stop.Reason != DiskFull) {
+		var stop *campaign.Stop
+		if begun := len(b.asked) > 0; begun != want || !want && (!errors.As(err, &stop) || stop.Reason != campaign.DiskFull) {
 			t.Errorf("with %d bytes there: begun %v: %v", held, begun, err)
 		}
 	}
@@ -200,9 +201,11 @@ func TestBudgetWithinAProcedure(t *testing.T) {
 	b := newBench(searchTarget())
 	asked := searching()
 	asked.Budget = spec.Duration(time.Nanosecond)
-	c := newSession(b.options(t.TempDir()), nil, nil, asked)
-	c.budget.trials = 1
-	c.budget.began = c.budget.began.Add(-time.Hour)
+	o := b.options(t.TempDir())
+	o.defaults()
+	c := newSession(o, nil, &record.Study{}, asked)
+	c.Ended = 1
+	c.Budget.Began = c.Budget.Began.Add(-time.Hour)
 	if err := c.mayBegin(record.Trial{Kind: record.TrialSearch}); err == nil || !strings.Contains(err.Error(), "with its procedures left") {
 		t.Errorf("got error: %v", err)
 	}

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/plimsoll-bench/plimsoll/campaign"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/study"
@@ -41,7 +42,7 @@ func TestScaleIsAppliedOnce(t *testing.T) {
 				}
 				return nil
 			}
-			var stop *Stop
+			var stop *campaign.Stop
 			if _, err := runStudy(ctx, scaledStudy(), b.options(dir)); !errors.As(err, &stop) {
 				t.Fatal(err)
 			}

@@ -8,7 +8,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/run"
 	"github.com/plimsoll-bench/plimsoll/spec"
-	"github.com/plimsoll-bench/plimsoll/study/simulated"
+	"github.com/plimsoll-bench/plimsoll/study/simulatedtest"
 )
 
 func openStudy(change func(*spec.Study)) spec.Study {
@@ -23,7 +23,7 @@ func openStudy(change func(*spec.Study)) spec.Study {
 // Each block has arrivals of its own, the same for all its configurations, and its records say which.
 func TestArrivalsOfBlocks(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "study")
-	b := newBench(simulated.Target{})
+	b := newBench(simulatedtest.Target{})
 	s, err := runStudy(t.Context(), openStudy(nil), b.options(dir))
 	if err != nil {
 		t.Fatal(err)
@@ -71,7 +71,7 @@ func TestArrivalsAsAskedFor(t *testing.T) {
 		"constant":    {func(l *spec.Load) { l.Arrivals = "constant" }, 0},
 		"closed loop": {func(l *spec.Load) { l.Rate = 0 }, 0},
 	} {
-		b := newBench(simulated.Target{})
+		b := newBench(simulatedtest.Target{})
 		_, err := runStudy(t.Context(), openStudy(func(s *spec.Study) { c.change(&s.Run.Load) }),
 			b.options(filepath.Join(t.TempDir(), "study")))
 		if err != nil {

@@ -2,11 +2,10 @@ package conduct
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"path/filepath"
-	"syscall"
+	"time"
 
+	"github.com/plimsoll-bench/plimsoll/campaign"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/run"
 	"github.com/plimsoll-bench/plimsoll/spec"
@@ -16,6 +15,7 @@ import (
 
 // session runs a study from its beginning, or from the end of an earlier session, until it is complete or stopped.
 type session struct {
+	campaign.Session[*record.Study, job]
 	o       Options
 	spec    spec.Study // with credentials
 	plan    *study.Plan
@@ -23,27 +23,42 @@ type session struct {
 	runs    map[string]spec.Run // by the IDs of configurations as the study has them; with credentials
 	labs    map[string]spec.Lab // likewise; empty if the study brings none up
 
-	log    *logbook
-	data   *dataSets
-	lab    *deployment
-	disks  *storage
-	queue  queue
-	budget budget
-	pace   pace
-	streak streak
+	attempts *attempts
+	data     *dataSets
+	lab      *deployment
+	disks    *storage
+	queue    queue
+	pace     pace
 }
 
-func newSession(o Options, w *record.StudyWriter, s *record.Study, asked spec.Study) *session {
-	return &session{o: o, spec: asked, runs: map[string]spec.Run{}, labs: map[string]spec.Lab{},
-		log:    newLogbook(o, w, s),
-		data:   &dataSets{dir: o.Dir, reload: asked.Reload, drop: o.Drop, places: map[string]dataState{}},
-		lab:    &deployment{labs: o.Labs, clock: o.Clock, progress: o.Progress, dir: o.Dir},
-		disks:  &storage{open: o.Storage, progress: o.Progress},
-		budget: budget{dir: o.Dir, clock: o.Clock, began: o.Clock.Now(), limit: asked.Budget.Std(), shared: o.Budget},
-		pace:   newPace(),
-		streak: streak{unreached: map[string][]record.Trial{}},
+// maxFailures is the number of failed trials in a row after which a study stops.
+const maxFailures = 3
+
+func newSession(o Options, w *record.StudyWriter, of *record.Study, asked spec.Study) *session {
+	s := &session{o: o, spec: asked, runs: map[string]spec.Run{}, labs: map[string]spec.Lab{},
+		attempts: &attempts{dir: o.Dir, study: of, open: map[string]*record.TrialData{}, highest: map[string]int{}},
+		data:     &dataSets{dir: o.Dir, reload: asked.Reload, drop: o.Drop, places: map[string]dataState{}},
+		lab:      &deployment{labs: o.Labs, clock: o.Clock, progress: o.Progress, dir: o.Dir},
+		disks:    &storage{open: o.Storage, progress: o.Progress},
 	}
+	s.Session = campaign.Session[*record.Study, job]{Dir: o.Dir, Result: of, Store: w, Book: s, Now: o.Clock.Now,
+		Tool: o.Tool, Command: o.Command, OnEnd: func(j job) { o.Progress.End(j.trial) },
+		Budget: campaign.Budget{Limit: asked.Budget.Std(), Began: o.Clock.Now()},
+		Streak: campaign.Streak[job]{Most: maxFailures, Noun: "trials"}}
+	return s
 }
+
+func (s *session) Append(at time.Time, event string, session *record.StudySession, j *job) error {
+	e := record.StudyEvent{At: at, Event: event, Session: session}
+	if j != nil {
+		e.Trial, e.Procedure, e.Step, e.Data = &j.trial, j.procedure, j.step, j.data
+	}
+	return s.Store.Append(e)
+}
+
+func (s *session) Place(j job) { s.Result.Place(j.trial) }
+
+func (s *session) RecordOf(j job) string { return j.trial.Record }
 
 func environment(dir, target string) record.Environment {
 	dirs := map[string]string{"record": dir}
@@ -53,26 +68,15 @@ func environment(dir, target string) record.Environment {
 	return record.NewEnvironment(dirs)
 }
 
-// describe returns the session for the journal.
-func (s *session) describe() record.StudySession {
-	e := environment(s.o.Dir, s.spec.Run.Target)
-	d := record.StudySession{Tool: s.o.Tool, Command: s.o.Command, Pid: syscall.Getpid(), Host: e.Host, CPU: e.CPU,
-		Cores: e.Cores}
-	if dir, err := filepath.Abs("."); err == nil {
-		d.Directory = dir
-	}
-	return d
-}
-
 // adopt makes a plan that of the study, with the results of its trials so far.
 func (s *session) adopt(plan *study.Plan) error {
-	clean, err := s.log.w.Redacted(&record.Study{Base: plan.Base, Configurations: plan.Configurations,
+	clean, err := s.Store.Redacted(&record.Study{Base: plan.Base, Configurations: plan.Configurations,
 		Trials: plan.Trials})
 	if err != nil {
-		return recording(err)
+		return campaign.Unwritten(err)
 	}
 	s.plan, s.queue.total, s.queue.each = plan, len(clean.Trials), int(plan.Spec.Trials)
-	of := s.log.study
+	of := s.Result
 	known := of.Trials
 	of.Base, of.Configurations, of.Trials = clean.Base, clean.Configurations, clean.Trials
 	for _, t := range known {
@@ -90,10 +94,10 @@ func (s *session) resolve(clean []record.Configuration) error {
 	for i, planned := range s.plan.Configurations {
 		spec, err := s.plan.RunSpec(planned.ID)
 		if err != nil {
-			return wrong(err)
+			return campaign.Wrong(err)
 		}
 		if _, twice := s.runs[clean[i].ID]; twice {
-			return wrong(fmt.Errorf("without credentials, two configurations have the name %s. Give their levels names", clean[i].ID))
+			return campaign.Wrong(fmt.Errorf("without credentials, two configurations have the name %s. Give their levels names", clean[i].ID))
 		}
 		s.runs[clean[i].ID] = spec
 		if l, ok := s.plan.LabSpec(planned.ID); ok {
@@ -105,10 +109,10 @@ func (s *session) resolve(clean []record.Configuration) error {
 
 // perform runs the rest of the study, and writes it at the end of the session.
 func (s *session) perform(ctx context.Context) (*record.Study, error) {
-	if err := s.log.begin(s.describe()); err != nil {
+	if err := s.Begin(); err != nil {
 		return nil, err
 	}
-	err := s.disks.begin(ctx, s.spec, s.log.study)
+	err := s.disks.begin(ctx, s.spec, s.Result)
 	if err == nil {
 		err = s.findBase(ctx)
 	}
@@ -119,61 +123,37 @@ func (s *session) perform(ctx context.Context) (*record.Study, error) {
 	if s.plan.Lab != nil {
 		s.lab.remove(ctx, s.plan.Lab.Name)
 	}
-	return s.finish(err)
+	return s.Finish(err, func() {
+		c := conducted{session: s, study: s.Result}
+		c.replaceFindings()
+		judge.Study(s.Result)
+	})
 }
 
 func (s *session) performTrials(ctx context.Context) error {
 	if err := s.reconcile(); err != nil {
 		return err
 	}
-	s.queue.todo = s.log.left(s.o.RetryFailed)
-	for {
+	s.queue.todo = left(s.Result, s.o.RetryFailed)
+	next := func() (job, bool, error) {
 		if err := s.fitBlocks(); err != nil || len(s.queue.todo) == 0 {
-			return err
+			return job{}, false, err
 		}
 		t := s.queue.todo[0]
 		spec, ok := s.runs[t.Configuration]
 		if !ok {
-			return wrong(fmt.Errorf("trial %d belongs to configuration %s, which is not in the plan, because another version of plimsoll planned this study. "+
+			return job{}, false, campaign.Wrong(fmt.Errorf("trial %d belongs to configuration %s, which is not in the plan, because another version of plimsoll planned this study. "+
 				"Resume it with that version",
 				t.Number, t.Configuration))
 		}
-		j := job{trial: t, spec: seeded(s.log.study.Specification.Seed, t, spec)}
-		if _, _, err := s.try(ctx, j); err != nil && !counted(err) {
+		return job{trial: t, spec: seeded(s.Result.Specification.Seed, t, spec)}, true, nil
+	}
+	return s.All(ctx, next, func(j job) error {
+		_, _, err := s.try(ctx, j)
+		if err != nil && !counted(err) {
 			return err
 		}
 		s.queue.todo = s.queue.todo[1:]
-		if s.streak.failures >= maxFailures {
-			return s.tooMany()
-		}
-	}
-}
-
-// maxFailures is the number of failed trials in a row after which a study stops.
-const maxFailures = 3
-
-func (s *session) tooMany() error {
-	return &Stop{Reason: TooManyFail, Text: fmt.Sprintf(
-		"%d trials failed in a row, the last one with: %s. Remove the cause, then continue with: plimsoll study resume %s "+
-			"(--retry-failed repeats them)",
-		s.streak.failures, lastProblem(s.log.study.Trials), s.o.Dir)}
-}
-
-// finish judges the study and writes it at the end of the session. err is what stopped it.
-func (s *session) finish(err error) (*record.Study, error) {
-	of := s.log.study
-	var stop *Stop
-	switch {
-	case err == nil:
-		ended := s.o.Clock.Now().UTC()
-		of.Status, of.Problem, of.Ended = record.Complete, "", &ended
-	case errors.As(err, &stop):
-		of.Status, of.Problem, of.Ended = record.Interrupted, err.Error(), nil
-	default:
-		of.Status, of.Problem, of.Ended = record.Failed, err.Error(), nil
-	}
-	c := conducted{logbook: s.log, data: s.data, lab: s.lab, disks: s.disks, total: s.queue.total}
-	c.replaceFindings()
-	judge.Study(of)
-	return s.log.close(err)
+		return nil
+	})
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/plimsoll-bench/plimsoll/campaign"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/run"
 	"github.com/plimsoll-bench/plimsoll/spec"
@@ -36,11 +37,11 @@ func (s *storage) begin(ctx context.Context, asked spec.Study, of *record.Study)
 		return nil
 	}
 	if s.open == nil {
-		return wrong(errors.New("platform: this program cannot change storage policies"))
+		return campaign.Wrong(errors.New("platform: this program cannot change storage policies"))
 	}
 	if s.now, err = s.open(ctx, asked); err != nil {
 		s.now = nil
-		return &Stop{Reason: Unreachable, Err: err, Text: fmt.Sprintf("platform: %v", err)}
+		return &campaign.Stop{Reason: campaign.Unreachable, Err: err, Text: fmt.Sprintf("platform: %v", err)}
 	}
 	if of.VSphere == nil {
 		of.VSphere = s.now.Facts(ctx)

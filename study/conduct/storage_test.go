@@ -8,10 +8,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/plimsoll-bench/plimsoll/campaign"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/study"
-	"github.com/plimsoll-bench/plimsoll/study/simulated"
+	"github.com/plimsoll-bench/plimsoll/study/simulatedtest"
 )
 
 // disks are disks whose storage policy can be changed.
@@ -79,7 +80,7 @@ func onDisks(t *testing.T, b *bench, d *disks, dir string) Options {
 // end, the disks get what they had.
 func TestStoragePoliciesOfAStudy(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "study")
-	b, d := newBench(simulated.Target{}), &disks{policy: "of before"}
+	b, d := newBench(simulatedtest.Target{}), &disks{policy: "of before"}
 	s, err := runStudy(t.Context(), policyStudy(), onDisks(t, b, d, dir))
 	if err != nil {
 		t.Fatal(err)
@@ -104,7 +105,7 @@ func TestStoragePoliciesOfAStudy(t *testing.T) {
 // A policy that cannot be applied fails its trials alone. Disks that do not get back what they had are named.
 func TestStoragePoliciesThatFail(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "study")
-	b, d := newBench(simulated.Target{}), &disks{left: errors.New("vCenter does not answer")}
+	b, d := newBench(simulatedtest.Target{}), &disks{left: errors.New("vCenter does not answer")}
 	d.apply = func(policy string) error {
 		if policy == "striped" {
 			return errors.New("no space on the datastore")
@@ -132,13 +133,13 @@ func TestStoragePoliciesThatFail(t *testing.T) {
 // An interrupted study restores the policies too.
 func TestStoragePoliciesAfterAnInterrupt(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "study")
-	b, d := newBench(simulated.Target{}), &disks{}
+	b, d := newBench(simulatedtest.Target{}), &disks{}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	o := onDisks(t, b, d, dir)
 	b.before = func(context.Context, study.Request) error { cancel(); return context.Canceled }
-	var stop *Stop
-	if _, err := runStudy(ctx, policyStudy(), o); !errors.As(err, &stop) || stop.Reason != Interrupted {
+	var stop *campaign.Stop
+	if _, err := runStudy(ctx, policyStudy(), o); !errors.As(err, &stop) || stop.Reason != campaign.Interrupted {
 		t.Fatal(err)
 	}
 	if !slices.Contains(d.log, "restore") {
@@ -148,15 +149,15 @@ func TestStoragePoliciesAfterAnInterrupt(t *testing.T) {
 
 // Nothing begins without the storage.
 func TestStorageThatDoesNotAnswer(t *testing.T) {
-	b := newBench(simulated.Target{})
+	b := newBench(simulatedtest.Target{})
 	o := b.options(filepath.Join(t.TempDir(), "study"))
 	if _, err := runStudy(t.Context(), policyStudy(), o); err == nil || !strings.Contains(err.Error(), "cannot change storage policies") {
 		t.Errorf("error %v", err)
 	}
 	o.Dir = filepath.Join(t.TempDir(), "study")
 	o.Storage = func(context.Context, spec.Study) (Storage, error) { return nil, errors.New("connection refused") }
-	var stop *Stop
-	if _, err := runStudy(t.Context(), policyStudy(), o); !errors.As(err, &stop) || stop.Reason != Unreachable ||
+	var stop *campaign.Stop
+	if _, err := runStudy(t.Context(), policyStudy(), o); !errors.As(err, &stop) || stop.Reason != campaign.Unreachable ||
 		!strings.Contains(err.Error(), "connection refused") || len(b.asked) != 0 {
 		t.Errorf("error %v, %d trials", err, len(b.asked))
 	}

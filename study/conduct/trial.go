@@ -5,17 +5,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
+	"github.com/plimsoll-bench/plimsoll/campaign"
 	"github.com/plimsoll-bench/plimsoll/fleet"
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/run"
 	"github.com/plimsoll-bench/plimsoll/spec"
+	"github.com/plimsoll-bench/plimsoll/store"
 	"github.com/plimsoll-bench/plimsoll/study"
 	"github.com/plimsoll-bench/plimsoll/study/judge"
 )
@@ -26,6 +28,7 @@ type job struct {
 	spec      spec.Run // with credentials
 	procedure string
 	step      int
+	data      *record.TrialData // what it works on; nil for targets that store nothing
 }
 
 // countedError is a failed trial that does not stop the study.
@@ -36,84 +39,95 @@ func (e *countedError) Unwrap() error { return e.err }
 
 func counted(err error) bool { return errors.As(err, new(*countedError)) }
 
-// try runs a trial with everything around it, and records its beginning and its end. An error is a [*Stop], a
+// try runs a trial with everything around it, and records its beginning and its end. An error is a [*campaign.Stop], a
 // [*run.Error] of writing, or a [countedError].
 func (s *session) try(ctx context.Context, j job) (study.Result, record.Trial, error) {
 	if err := s.ready(ctx, &j); err != nil {
 		return study.Result{}, j.trial, err
 	}
-	lab, ofLab := s.labOf(&j)
-	fresh := false
-	if ofLab {
-		var err error
-		if fresh, err = s.lab.needed(ctx, lab); err != nil {
-			return study.Result{}, j.trial, err
-		}
-	}
-	if fresh {
-		s.data.removed(spec.LabTarget(lab.Name))
-	}
-	data, err := s.data.arrange(&j)
+	lab, err := s.lacksLab(ctx, &j)
 	if err != nil {
+		return study.Result{}, j.trial, err
+	}
+	if j.data, err = s.data.arrange(&j); err != nil {
 		return study.Result{}, j.trial, err
 	}
 	started := s.o.Clock.Now()
 	utc := started.UTC()
-	t := j.trial
-	t.Attempt = s.log.nextAttempt(t, j.procedure)
-	t.Record = dirOf(t, j.procedure)
+	t := &j.trial
+	t.Attempt = s.attempts.next(*t, j.procedure)
+	t.Record = dirOf(*t, j.procedure)
 	t.Status, t.Started, t.Problem, t.Seconds, t.Values, t.Validity = record.TrialRunning, &utc, "", 0, nil, nil
 	t.Redeployed, t.Storage = 0, nil
-	if err := s.log.note(record.EventBegin, t, j, data); err != nil {
-		return study.Result{}, t, err
+	var result study.Result
+	stop := s.Do(&j, func() error {
+		s.o.Progress.Begin(s.standing(*t, j))
+		result, err = s.measure(ctx, &j, lab, started)
+		return err
+	})
+	switch {
+	case stop != nil:
+		return result, *t, stop
+	case t.Status != record.TrialDone:
+		return result, *t, &countedError{errors.New(t.Problem)}
 	}
-	s.o.Progress.Begin(s.standing(t, j))
-	if fresh {
+	return result, *t, nil
+}
+
+// measure brings up the lab that a trial lacks, runs the trial, and sets what became of it. An error stops the study.
+func (s *session) measure(ctx context.Context, j *job, lab *spec.Lab, started time.Time) (
+	result study.Result, err error) {
+	t := &j.trial
+	if lab != nil {
 		var engine string
-		t.Redeployed, engine, err = s.lab.deploy(ctx, lab, t.Configuration)
-		s.log.study.Engine = cmp.Or(engine, s.log.study.Engine)
+		t.Redeployed, engine, err = s.lab.deploy(ctx, *lab, t.Configuration)
+		s.Result.Engine = cmp.Or(engine, s.Result.Engine)
 	}
 	if err == nil {
-		err = s.disks.arrange(ctx, &t, j.spec.StoragePolicy)
+		err = s.disks.arrange(ctx, t, j.spec.StoragePolicy)
 	}
-	result, ending := study.Result{}, ending{err: err, asked: err != nil && (ctx.Err() != nil || closed(s.o.Abort))}
+	ending := ending{err: err, asked: err != nil && (ctx.Err() != nil || closed(s.o.Abort))}
 	if err == nil {
 		result, ending = s.supervise(ctx, study.Request{
-			Spec: j.spec, Dir: filepath.Join(s.o.Dir, t.Record), Configuration: t.Configuration, Trial: t.Number,
-			Number: s.log.nextNumber(started),
+			Spec: j.spec, Dir: filepath.Join(s.Dir, t.Record), Configuration: t.Configuration, Trial: t.Number,
+			Number: s.attempts.nextNumber(started),
 		}, s.deadline(j.spec))
 	}
 	t.Seconds = max(0, s.o.Clock.Now().Sub(started).Seconds()-t.Preparing()) // a clock may be set back
-	stop := s.conclude(&t, j, result, ending)
-	if err := s.ended(t, j, s.data.after(data, result.Run)); err != nil {
-		return result, t, err
-	}
+	stop := s.conclude(j, result, ending)
+	j.data = s.data.after(j.data, result.Run)
 	if t.Status == record.TrialDone {
-		s.pace.learnFill(t, filled(result.Run))
+		s.pace.learn(*t)
+		s.pace.learnFill(*t, filled(result.Run))
 	}
 	if stop != nil {
-		return result, t, errors.Join(stop, s.loseInnocent())
+		return result, errors.Join(stop, s.loseUnreached())
 	}
-	if t.Status != record.TrialDone {
-		return result, t, &countedError{errors.New(t.Problem)}
-	}
-	return result, t, nil
+	return result, nil
 }
 
-// labOf returns the lab of a trial, if the study has one.
-func (s *session) labOf(j *job) (spec.Lab, bool) {
+// lacksLab returns the lab that must be brought up for a trial, nil for none.
+func (s *session) lacksLab(ctx context.Context, j *job) (*spec.Lab, error) {
+	lab, ofLab := s.labs[j.trial.Configuration]
 	if j.procedure != "" && s.plan.Lab != nil {
-		return *s.plan.Lab, true
+		lab, ofLab = *s.plan.Lab, true
 	}
-	l, ok := s.labs[j.trial.Configuration]
-	return l, ok
+	if !ofLab {
+		return nil, nil
+	}
+	lacks, err := s.lab.needed(ctx, lab)
+	if err != nil || !lacks {
+		return nil, err
+	}
+	s.data.removed(spec.LabTarget(lab.Name))
+	return &lab, nil
 }
 
 // ready checks before a trial that the study was not interrupted, that the budget suffices and that there is space.
 // Then it waits for the settling time.
 func (s *session) ready(ctx context.Context, j *job) error {
 	if ctx.Err() != nil {
-		return interrupted(s.o.Dir)
+		return s.Interruption()
 	}
 	if err := s.mayBegin(j.trial); err != nil {
 		return err
@@ -123,38 +137,19 @@ func (s *session) ready(ctx context.Context, j *job) error {
 	}
 	if settle := s.spec.Settle.Std(); settle > 0 {
 		if err := s.o.Clock.Sleep(ctx, settle); err != nil {
-			return interrupted(s.o.Dir)
+			return s.Interruption()
 		}
 	}
 	return nil
 }
 
-func interrupted(dir string) error {
-	return &Stop{Reason: Interrupted, Text: "interrupted. Continue with: plimsoll study resume " + dir, Err: context.Canceled}
-}
-
-// ended records the end of a trial, after its record was synced.
-func (s *session) ended(t record.Trial, j job, d *record.TrialData) error {
-	if err := s.log.w.SyncBelow(t.Record); err != nil {
-		return unwritten(err)
-	}
-	if err := s.log.note(record.EventEnd, t, j, d); err != nil {
-		return err
-	}
-	s.budget.trials++
-	s.streak.ended(t)
-	if t.Status == record.TrialDone {
-		s.pace.learn(t)
-	}
-	s.o.Progress.End(t)
-	return unwritten(s.log.w.Update(s.log.study))
-}
-
-// loseInnocent marks trials as lost that failed since a target was last reached.
-func (s *session) loseInnocent() error {
-	for _, t := range s.streak.innocent(s.log.study.Trials) {
-		t.Status = record.TrialLost
-		if err := s.log.note(record.EventEnd, t, job{}, nil); err != nil {
+// loseUnreached marks trials as lost that failed since a target was last reached. They are repeated, because their
+// configurations are not the cause.
+func (s *session) loseUnreached() error {
+	_, unreached := s.Streak.Unreached()
+	for _, j := range unreached {
+		j.trial.Status = record.TrialLost
+		if err := s.Note(record.EventEnd, j); err != nil {
 			return err
 		}
 	}
@@ -171,57 +166,82 @@ type ending struct {
 }
 
 // conclude sets the status of a trial, and returns an error if that stops the study.
-func (s *session) conclude(t *record.Trial, j job, r study.Result, e ending) error {
+func (s *session) conclude(j *job, r study.Result, e ending) error {
+	t := &j.trial
 	var at *run.Error
 	s.evaluate(t, r.Run)
 	switch {
 	case e.stuck && e.asked:
 		t.Status, t.Problem = record.TrialLost, "the study was interrupted during the trial, and the trial did not end"
-		return interrupted(s.o.Dir)
+		return s.Interruption()
 	case e.stuck:
 		t.Status, t.Problem = record.TrialTimeout, "it did not end within "+figure.Duration(e.limit)+", even after an abort"
-		return &Stop{Reason: Stuck, Err: e.err, Text: fmt.Sprintf(
-			"trial %d does not end; its target may hang. Fix that, then continue with: plimsoll study resume %s", t.Number, s.o.Dir)}
+		return &campaign.Stop{Reason: campaign.Stuck, Err: e.err, Text: fmt.Sprintf(
+			"trial %d does not end; its target may hang. Fix that, then continue with: plimsoll study resume %s", t.Number, s.Dir)}
 	case e.err == nil && r.Run != nil && r.Run.Status == record.Complete && cutShort(r.Run) == "":
 		t.Status = record.TrialDone
+		s.Streak.Done()
 		return nil
 	case e.late:
 		t.Status = record.TrialTimeout
 		t.Problem = "it exceeded its deadline of " + figure.Duration(e.limit) + " (deadline in the specification)"
+		s.Streak.Failed(t.Problem)
 		return nil
 	case e.asked:
 		t.Status, t.Problem = record.TrialLost, "the study was interrupted during the trial"
-		return interrupted(s.o.Dir)
-	case full(e.err):
+		return s.Interruption()
+	case campaign.Full(e.err):
 		t.Status, t.Problem = record.TrialLost, e.err.Error()
-		return &Stop{Reason: DiskFull, Err: e.err, Text: fmt.Sprintf(
+		return &campaign.Stop{Reason: campaign.DiskFull, Err: e.err, Text: fmt.Sprintf(
 			"a disk is full, so trial %d was aborted and will be repeated. Free space for the study in %s and for its target, then "+
 				"continue with: plimsoll study resume %s",
-			t.Number, s.o.Dir, s.o.Dir)}
+			t.Number, s.Dir, s.Dir)}
 	case errors.As(e.err, &at) && at.Stage == run.Reaching:
-		return s.notReached(t, j, e.err)
+		return s.notReached(j, e.err)
 	}
 	t.Status, t.Problem = record.TrialFailed, problemOf(r, e.err)
+	s.Streak.Failed(t.Problem)
 	return nil
 }
 
+// targetOf names what a connection depends on.
+func targetOf(asked spec.Run) string { return asked.Target + " " + asked.Client }
+
 // notReached sets the status of a trial whose target cannot be reached, and returns an error if that stops the study.
-func (s *session) notReached(t *record.Trial, j job, err error) error {
-	var targets []spec.Run
+func (s *session) notReached(j *job, err error) error {
+	var targets []string
 	if j.procedure == "" {
-		targets = slices.Collect(maps.Values(s.runs))
+		for _, asked := range s.runs {
+			targets = append(targets, targetOf(asked))
+		}
 	}
+	t := &j.trial
 	t.Problem = err.Error()
-	if none := s.streak.notReached(*t, j.spec, targets); !none {
+	if !s.Streak.NoneReached(targetOf(j.spec), targets) {
 		t.Status = record.TrialFailed
+		s.Streak.NotReached(targetOf(j.spec), *j)
 		return nil
 	}
 	t.Status = record.TrialLost
 	text := fmt.Sprintf("trial %d: %v.", t.Number, err)
-	if n := len(s.streak.unreached); n > 1 {
-		text = fmt.Sprintf("none of the %d targets of the study can be reached (%s), the last one because: %v.", n, s.streak.names(), err)
+	if tried, _ := s.Streak.Unreached(); len(tried) > 1 {
+		text = fmt.Sprintf("none of the %d targets of the study can be reached (%s), the last one because: %v.", len(tried), namesOf(tried), err)
 	}
-	return &Stop{Reason: Unreachable, Err: err, Text: text + " Then continue with: plimsoll study resume " + s.o.Dir}
+	return &campaign.Stop{Reason: campaign.Unreachable, Err: err, Text: text + " Then continue with: plimsoll study resume " + s.Dir}
+}
+
+// namesOf lists targets without credentials, with their clients if needed.
+func namesOf(targets []string) string {
+	var names []string
+	for _, target := range targets {
+		address, client, _ := strings.Cut(target, " ")
+		name := store.Redact(address)
+		if slices.Contains(names, name) {
+			name += " with client " + client
+		}
+		names = append(names, name)
+	}
+	return strings.Join(names, ", ")
 }
 
 func problemOf(r study.Result, err error) string {

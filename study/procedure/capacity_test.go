@@ -10,12 +10,12 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/study"
-	"github.com/plimsoll-bench/plimsoll/study/simulated"
+	"github.com/plimsoll-bench/plimsoll/study/simulatedtest"
 )
 
 // queueing is a target whose capacity is known: one class, so that the percentiles of a run are those of the queue.
-var queueing = simulated.Target{Servers: 8, Interval: 10 * time.Second,
-	Classes: []simulated.Class{{Name: "read", Share: 1, Time: 1}}}
+var queueing = simulatedtest.Target{Servers: 8, Interval: 10 * time.Second,
+	Classes: []simulatedtest.Class{{Name: "read", Share: 1, Time: 1}}}
 
 var tenMillis = []string{"p99<10ms", "errors<1%"}
 
@@ -149,11 +149,11 @@ func TestNothingHolds(t *testing.T) {
 // A miss that the load generator may have caused says nothing about the target.
 func TestCapacityOfALimitedClient(t *testing.T) {
 	g := queueing
-	g.Trouble = func(_ int, r study.Request) simulated.Trouble {
+	g.Trouble = func(_ int, r study.Request) simulatedtest.Trouble {
 		if r.Spec.Load.Rate > 4000 {
-			return simulated.Trouble{ClientShare: 0.95, Slow: 3}
+			return simulatedtest.Trouble{ClientShare: 0.95, Slow: 3}
 		}
-		return simulated.Trouble{}
+		return simulatedtest.Trouble{}
 	}
 	got := capacityOf(t, newTries(t, g, 1), 256, tenMillis, spec.Capacity{})
 	if got.Rate > 4000 || got.Rate < 3800 || !got.AtLeast || !got.Confirmed {
@@ -172,11 +172,11 @@ func TestCapacityAfterADisturbance(t *testing.T) {
 	want := queueing.Capacity(0.99, 10*time.Millisecond)
 	for disturbed := 2; disturbed < 12; disturbed++ {
 		g := queueing
-		g.Trouble = func(n int, _ study.Request) simulated.Trouble {
+		g.Trouble = func(n int, _ study.Request) simulatedtest.Trouble {
 			if n == disturbed {
-				return simulated.Trouble{Slow: 5}
+				return simulatedtest.Trouble{Slow: 5}
 			}
-			return simulated.Trouble{}
+			return simulatedtest.Trouble{}
 		}
 		got := capacityOf(t, newTries(t, g, 1), 256, tenMillis, spec.Capacity{})
 		if got.Rate < want*0.93 || got.Rate > want*1.005 || !got.Confirmed {
@@ -190,11 +190,11 @@ func TestCapacityAfterADisturbance(t *testing.T) {
 func TestCapacityOfANoisyClient(t *testing.T) {
 	g := queueing
 	g.Noise = 0.01
-	g.Trouble = func(n int, _ study.Request) simulated.Trouble {
+	g.Trouble = func(n int, _ study.Request) simulatedtest.Trouble {
 		if n > 2 && n%3 != 0 {
-			return simulated.Trouble{Slow: 100, ClientShare: 0.95}
+			return simulatedtest.Trouble{Slow: 100, ClientShare: 0.95}
 		}
-		return simulated.Trouble{}
+		return simulatedtest.Trouble{}
 	}
 	got := capacityOf(t, newTries(t, g, 1), 256, tenMillis, spec.Capacity{})
 	if got.Rate != 0 || got.Confirmed || len(got.Steps) > 60 {
@@ -206,14 +206,14 @@ func TestCapacityOfANoisyClient(t *testing.T) {
 // Failed operations are missed objectives, and a trial that ends badly is a miss that is told.
 func TestCapacityWithFailures(t *testing.T) {
 	g := queueing
-	g.Trouble = func(_ int, r study.Request) simulated.Trouble {
+	g.Trouble = func(_ int, r study.Request) simulatedtest.Trouble {
 		switch {
 		case r.Spec.Load.Rate > 5500:
-			return simulated.Trouble{Err: context.DeadlineExceeded}
+			return simulatedtest.Trouble{Err: context.DeadlineExceeded}
 		case r.Spec.Load.Rate > 5000:
-			return simulated.Trouble{Errors: 0.05}
+			return simulatedtest.Trouble{Errors: 0.05}
 		}
-		return simulated.Trouble{}
+		return simulatedtest.Trouble{}
 	}
 	got := capacityOf(t, newTries(t, g, 1), 256, []string{"p99<10ms"}, spec.Capacity{})
 	if got.Rate > 5000 || got.Rate < 4800 || got.AtLeast {
@@ -227,7 +227,9 @@ func TestCapacityWithFailures(t *testing.T) {
 	if !ended {
 		t.Errorf("no step tells of the deadline: %+v", got.Steps)
 	}
-	g.Trouble = func(int, study.Request) simulated.Trouble { return simulated.Trouble{Err: context.DeadlineExceeded} }
+	g.Trouble = func(int, study.Request) simulatedtest.Trouble {
+		return simulatedtest.Trouble{Err: context.DeadlineExceeded}
+	}
 	if got = capacityOf(t, newTries(t, g, 1), 256, nil, spec.Capacity{}); got.Rate != 0 || len(got.Steps) != 1 {
 		t.Errorf("%+v", got)
 	}

@@ -6,31 +6,31 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/study"
-	"github.com/plimsoll-bench/plimsoll/study/simulated"
+	"github.com/plimsoll-bench/plimsoll/study/simulatedtest"
 )
 
 // A target that changes during the search, or scatters, leaves a rate that was confirmed and is doubted: which rates
 // were missed below it and when, or what held above it.
 func TestCapacityOfATargetThatChanges(t *testing.T) {
-	bad, good := simulated.Trouble{Slow: 100}, simulated.Trouble{}
+	bad, good := simulatedtest.Trouble{Slow: 100}, simulatedtest.Trouble{}
 	for name, c := range map[string]struct {
-		trouble func(n int, rate float64) simulated.Trouble
+		trouble func(n int, rate float64) simulatedtest.Trouble
 		spec    spec.Capacity
 		want    []string
 	}{
-		"faster": {func(n int, rate float64) simulated.Trouble {
+		"faster": {func(n int, rate float64) simulatedtest.Trouble {
 			if n <= 5 && rate > 300 || rate > 3000 {
 				return bad
 			}
 			return good
 		}, spec.Capacity{From: 1000}, []string{"trials at lower rates", "became faster"}},
-		"slower": {func(n int, rate float64) simulated.Trouble {
+		"slower": {func(n int, rate float64) simulatedtest.Trouble {
 			if rate > 3000 || n > 8 && rate > 2000 {
 				return bad
 			}
 			return good
 		}, spec.Capacity{From: 1000}, []string{"2,900/s held, too", "became slower"}},
-		"below and beside": {func(n int, rate float64) simulated.Trouble {
+		"below and beside": {func(n int, rate float64) simulatedtest.Trouble {
 			if rate > 3000 || rate > 1000 && rate < 2900 && n > 6 {
 				return bad
 			}
@@ -39,7 +39,7 @@ func TestCapacityOfATargetThatChanges(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := queueing
-			g.Trouble = func(n int, r study.Request) simulated.Trouble { return c.trouble(n, float64(r.Spec.Load.Rate)) }
+			g.Trouble = func(n int, r study.Request) simulatedtest.Trouble { return c.trouble(n, float64(r.Spec.Load.Rate)) }
 			got := capacityOf(t, newTries(t, g, 1), 256, tenMillis, c.spec)
 			for _, s := range got.Steps {
 				t.Log(s.Phase, s.Offered, s.Holds)

@@ -15,7 +15,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/study"
 	"github.com/plimsoll-bench/plimsoll/study/procedure"
-	"github.com/plimsoll-bench/plimsoll/study/simulated"
+	"github.com/plimsoll-bench/plimsoll/study/simulatedtest"
 )
 
 // base is the run that procedures begin with.
@@ -46,13 +46,13 @@ func findCapacity(ctx context.Context, base spec.Run, objectives []string, asked
 // tries makes trials with a runner, and keeps what they were called.
 type tries struct {
 	t      *testing.T
-	runner *simulated.Runner
+	runner *simulatedtest.Runner
 	what   []string
 	specs  []spec.Run
 }
 
-func newTries(t *testing.T, g simulated.Target, seed uint64) *tries {
-	return &tries{t: t, runner: simulated.New(g, seed)}
+func newTries(t *testing.T, g simulatedtest.Target, seed uint64) *tries {
+	return &tries{t: t, runner: simulatedtest.New(g, seed)}
 }
 
 // try is what a study does for a procedure, without the records.
@@ -85,7 +85,7 @@ func say(t *testing.T, text string, want ...string) {
 
 // A procedure asks for the same trials again when it sees the same results: an interrupted one goes on where it was.
 func TestSameResultsSameTrials(t *testing.T) {
-	g := simulated.Target{Think: 2 * time.Millisecond, Noise: 0.02, SecondNoise: 0.02, Interval: time.Second}
+	g := simulatedtest.Target{Think: 2 * time.Millisecond, Noise: 0.02, SecondNoise: 0.02, Interval: time.Second}
 	run := func() []string {
 		x := newTries(t, g, 3)
 		ctx := context.Background()
@@ -125,7 +125,7 @@ func TestErrorsEndProcedures(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			x, n := newTries(t, simulated.Target{Trend: 0.5}, 1), 0
+			x, n := newTries(t, simulatedtest.Target{Trend: 0.5}, 1), 0
 			points, reason, err := f(context.Background(), func(ctx context.Context, asked spec.Run, what string) (study.Result,
 				record.Trial, error) {
 				if n++; n == 2 {
@@ -147,7 +147,7 @@ func TestErrorsEndProcedures(t *testing.T) {
 
 // Objectives that cannot be read are refused before any trial.
 func TestRefused(t *testing.T) {
-	x := newTries(t, simulated.Target{}, 1)
+	x := newTries(t, simulatedtest.Target{}, 1)
 	if _, err := findCapacity(context.Background(), base(), []string{"fast"}, spec.Capacity{}, x.try); err == nil ||
 		!strings.Contains(err.Error(), "objective") {
 		t.Errorf("got %v, want something about the objective", err)

@@ -12,17 +12,17 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/study"
-	"github.com/plimsoll-bench/plimsoll/study/simulated"
+	"github.com/plimsoll-bench/plimsoll/study/simulatedtest"
 )
 
 // checkpointing is a store with checkpoints every minute, seen in intervals that keep simulations cheap.
-var checkpointing = simulated.Target{
+var checkpointing = simulatedtest.Target{
 	SecondNoise: 0.015, SecondAR: 0.5, Checkpoint: 0.15, Interval: 5 * time.Second,
-	Classes: []simulated.Class{{Name: "read", Share: 1, Time: 1}},
+	Classes: []simulatedtest.Class{{Name: "read", Share: 1, Time: 1}},
 }
 
 // steadily counts how often the procedure settles, and checks that every length is made of whole cycles.
-func steadily(t *testing.T, g simulated.Target, warmup time.Duration, seeds int) (settled int, reasons string) {
+func steadily(t *testing.T, g simulatedtest.Target, warmup time.Duration, seeds int) (settled int, reasons string) {
 	t.Helper()
 	for seed := range uint64(seeds) {
 		asked := base()
@@ -133,7 +133,9 @@ func TestSteadyRoundsUpToCycles(t *testing.T) {
 
 func TestSteadyWithoutResults(t *testing.T) {
 	g := checkpointing
-	g.Trouble = func(int, study.Request) simulated.Trouble { return simulated.Trouble{Err: errors.New("no server")} }
+	g.Trouble = func(int, study.Request) simulatedtest.Trouble {
+		return simulatedtest.Trouble{Err: errors.New("no server")}
+	}
 	got, err := findSteady(context.Background(), base(), spec.Steady{}, newTries(t, g, 1).try)
 	if err != nil || got.Settled || len(got.Points) != 4 {
 		t.Errorf("%+v, %v", got, err)

@@ -13,14 +13,14 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/study"
-	"github.com/plimsoll-bench/plimsoll/study/simulated"
+	"github.com/plimsoll-bench/plimsoll/study/simulatedtest"
 )
 
 // short keeps simulated trials cheap.
 var short = spec.Duration(10 * time.Second)
 
 // trueLevel is the index of the level that the rule chooses without any noise.
-func trueLevel(g simulated.Target, levels []int, gain float64) int {
+func trueLevel(g simulatedtest.Target, levels []int, gain float64) int {
 	best := 0.0
 	for _, w := range levels {
 		best = max(best, g.Throughput(w))
@@ -41,7 +41,7 @@ func TestThreadsFindTheKnee(t *testing.T) {
 	exact, all := 0, 0
 	for _, think := range []time.Duration{0, time.Millisecond, 10 * time.Millisecond} {
 		for _, servers := range []int{1, 4, 12, 24} {
-			g := simulated.Target{Servers: servers, Think: think, Noise: 0.02, NoiseAR: 0.5, Drift: 0.05,
+			g := simulatedtest.Target{Servers: servers, Think: think, Noise: 0.02, NoiseAR: 0.5, Drift: 0.05,
 				Session: 10 * time.Minute, Interval: 10 * time.Second}
 			want := trueLevel(g, levels, 0.05)
 			for seed := range uint64(25) {
@@ -68,7 +68,7 @@ func TestThreadsFindTheKnee(t *testing.T) {
 }
 
 func TestThreadsTellsHowItChose(t *testing.T) {
-	g := simulated.Target{Servers: 8, Think: 3 * time.Millisecond, Interval: 10 * time.Second}
+	g := simulatedtest.Target{Servers: 8, Think: 3 * time.Millisecond, Interval: 10 * time.Second}
 	x := newTries(t, g, 1)
 	open := base()
 	open.Load.Rate, open.Load.Arrivals, open.Load.Late = 100, "poisson", "queue"
@@ -106,7 +106,7 @@ func TestThreadsTellsHowItChose(t *testing.T) {
 }
 
 func TestThreadsUntilTheEndOfTheRange(t *testing.T) {
-	g := simulated.Target{Servers: 64, Interval: 10 * time.Second}
+	g := simulatedtest.Target{Servers: 64, Interval: 10 * time.Second}
 	for _, c := range []struct {
 		levels []spec.Count
 		chosen float64
@@ -135,7 +135,7 @@ func TestThreadsUntilTheEndOfTheRange(t *testing.T) {
 }
 
 func TestThreadsKeepTheLimitOfTheResponseTime(t *testing.T) {
-	g := simulated.Target{Servers: 8, Think: 4 * time.Millisecond, Interval: 10 * time.Second}
+	g := simulatedtest.Target{Servers: 8, Think: 4 * time.Millisecond, Interval: 10 * time.Second}
 	limit := spec.Duration(12 * time.Millisecond)
 	got, err := findThreads(context.Background(), base(), spec.Threads{Latency: limit, Duration: short},
 		newTries(t, g, 1).try)
@@ -161,9 +161,10 @@ func TestThreadsKeepTheLimitOfTheResponseTime(t *testing.T) {
 
 // A plateau that the load generator makes is not the target's.
 func TestThreadsOfALimitedClient(t *testing.T) {
-	g := simulated.Target{Servers: 8, Interval: 10 * time.Second, Trouble: func(_ int, r study.Request) simulated.Trouble {
-		return simulated.Trouble{ClientShare: min(0.95, float64(r.Spec.Load.Workers)/10)}
-	}}
+	g := simulatedtest.Target{Servers: 8, Interval: 10 * time.Second}
+	g.Trouble = func(_ int, r study.Request) simulatedtest.Trouble {
+		return simulatedtest.Trouble{ClientShare: min(0.95, float64(r.Spec.Load.Workers)/10)}
+	}
 	got, err := findThreads(context.Background(), base(), spec.Threads{Duration: short}, newTries(t, g, 1).try)
 	if err != nil || got.Settled || got.Chosen != 8 {
 		t.Errorf("%+v, %v", got, err)
@@ -174,7 +175,7 @@ func TestThreadsOfALimitedClient(t *testing.T) {
 // Where trials scatter more than the gain that is looked for, nothing is settled, whatever the means look like.
 func TestThreadsOfANoisyTarget(t *testing.T) {
 	for seed := range uint64(20) {
-		g := simulated.Target{Servers: 4, Noise: 0.3, Interval: 10 * time.Second}
+		g := simulatedtest.Target{Servers: 4, Noise: 0.3, Interval: 10 * time.Second}
 		got, err := findThreads(context.Background(), base(), spec.Threads{Duration: short}, newTries(t, g, seed).try)
 		if err != nil || got.Settled || got.Chosen < 1 {
 			t.Errorf("seed %d: %+v, %v", seed, got, err)
@@ -186,17 +187,17 @@ func TestThreadsOfANoisyTarget(t *testing.T) {
 // Trials that fail are kept, shown and not counted; levels that cannot be had end the search.
 func TestThreadsWithFailedTrials(t *testing.T) {
 	refused := errors.New("too many connections")
-	g := simulated.Target{Servers: 64, Interval: 10 * time.Second,
-		Trouble: func(n int, r study.Request) simulated.Trouble {
+	g := simulatedtest.Target{Servers: 64, Interval: 10 * time.Second,
+		Trouble: func(n int, r study.Request) simulatedtest.Trouble {
 			switch {
 			case r.Spec.Load.Workers > 16:
-				return simulated.Trouble{Err: refused}
+				return simulatedtest.Trouble{Err: refused}
 			case n == 2:
-				return simulated.Trouble{Err: errors.New("a cable")}
+				return simulatedtest.Trouble{Err: errors.New("a cable")}
 			case n == 4:
-				return simulated.Trouble{Errors: 0.3}
+				return simulatedtest.Trouble{Errors: 0.3}
 			}
-			return simulated.Trouble{}
+			return simulatedtest.Trouble{}
 		}}
 	got, err := findThreads(context.Background(), base(), spec.Threads{Duration: short}, newTries(t, g, 1).try)
 	if err != nil || got.Chosen != 16 || len(got.Points) != 7 {
@@ -209,7 +210,8 @@ func TestThreadsWithFailedTrials(t *testing.T) {
 	say(t, first.Note, "a cable")
 	say(t, got.Points[1].Note, "30.0 % of its operations failed")
 	say(t, got.Points[5].Note, refused.Error())
-	all := simulated.Target{Trouble: func(int, study.Request) simulated.Trouble { return simulated.Trouble{Err: refused} }}
+	all := simulatedtest.Target{}
+	all.Trouble = func(int, study.Request) simulatedtest.Trouble { return simulatedtest.Trouble{Err: refused} }
 	got, err = findThreads(context.Background(), base(), spec.Threads{Duration: short}, newTries(t, all, 1).try)
 	if err != nil || got.Settled || got.Chosen != 0 {
 		t.Errorf("%+v, %v", got, err)

@@ -1,4 +1,4 @@
-package simulated_test
+package simulatedtest_test
 
 import (
 	"context"
@@ -14,7 +14,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/study"
 	"github.com/plimsoll-bench/plimsoll/study/conduct"
-	"github.com/plimsoll-bench/plimsoll/study/simulated"
+	"github.com/plimsoll-bench/plimsoll/study/simulatedtest"
 )
 
 // whole is a study with everything in it: procedures that find the baseline, a capacity, a factor.
@@ -33,12 +33,12 @@ func whole() spec.Study {
 }
 
 // store is a target with 8 servers that checkpoints every ten seconds; a deadline of 12 s makes it a tenth faster.
-func store() simulated.Target {
-	return simulated.Target{
+func store() simulatedtest.Target {
+	return simulatedtest.Target{
 		Servers: 8, Think: time.Millisecond, Noise: 0.01, SecondNoise: 0.02, Checkpoint: 0.1, Cycle: 10 * time.Second,
 		Interval: 2500 * time.Millisecond,
-		Classes:  []simulated.Class{{Name: "read", Share: 1, Time: 1}},
-		Effects:  []simulated.Effect{{When: level(2), Factor: 1.1}},
+		Classes:  []simulatedtest.Class{{Name: "read", Share: 1, Time: 1}},
+		Effects:  []simulatedtest.Effect{{When: level(2), Factor: 1.1}},
 	}
 }
 
@@ -51,8 +51,8 @@ func perform(ctx context.Context, asked spec.Study, o conduct.Options) (*record.
 	return conduct.Run(ctx, complete, o)
 }
 
-func conducted(t *testing.T, g simulated.Target) (conduct.Options, *simulated.Runner) {
-	r := simulated.New(g, 1)
+func conducted(t *testing.T, g simulatedtest.Target) (conduct.Options, *simulatedtest.Runner) {
+	r := simulatedtest.New(g, 1)
 	r.Write = true
 	return conduct.Options{Runner: r, Clock: r.Clock(), Dir: t.TempDir() + "/study", Tool: record.Tool{Name: "plimsoll"}}, r
 }
@@ -93,7 +93,7 @@ func TestWholeStudy(t *testing.T) {
 			t.Errorf("%s, %s: %s (ratio %v, %d pairs), want %s", c.Configuration, c.Metric, c.Verdict, *c.Ratio, c.Pairs, want)
 		}
 	}
-	if took := r.Clock().Now().Sub(simulated.Epoch); took < 20*time.Minute {
+	if took := r.Clock().Now().Sub(simulatedtest.Epoch); took < 20*time.Minute {
 		t.Errorf("the study took %v of virtual time", took)
 	}
 }
@@ -116,12 +116,12 @@ func TestWholeStudyResumed(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	cut := g
-	cut.Trouble = func(n int, _ study.Request) simulated.Trouble {
+	cut.Trouble = func(n int, _ study.Request) simulatedtest.Trouble {
 		if n == after {
 			cancel()
-			return simulated.Trouble{Hang: true}
+			return simulatedtest.Trouble{Hang: true}
 		}
-		return simulated.Trouble{}
+		return simulatedtest.Trouble{}
 	}
 	key, err := mac.Open(t.TempDir())
 	if err != nil {
@@ -133,9 +133,9 @@ func TestWholeStudyResumed(t *testing.T) {
 	if !errors.Is(err, context.Canceled) || len(half.Procedures) != 2 || half.Capacity != nil {
 		t.Fatalf("cut off in trial %d: %v", after, err)
 	}
-	second := simulated.New(g, 1)
+	second := simulatedtest.New(g, 1)
 	second.Write = true
-	if err := second.Clock().Sleep(context.Background(), first.Clock().Now().Sub(simulated.Epoch)); err != nil {
+	if err := second.Clock().Sleep(context.Background(), first.Clock().Now().Sub(simulatedtest.Epoch)); err != nil {
 		t.Fatal(err)
 	}
 	o.Runner, o.Clock = second, second.Clock()

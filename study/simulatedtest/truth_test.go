@@ -1,4 +1,4 @@
-package simulated_test
+package simulatedtest_test
 
 import (
 	"context"
@@ -13,7 +13,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/study"
 	"github.com/plimsoll-bench/plimsoll/study/judge"
-	"github.com/plimsoll-bench/plimsoll/study/simulated"
+	"github.com/plimsoll-bench/plimsoll/study/simulatedtest"
 )
 
 // The tests in this file hold whole studies against what they should have found: the real plan in its real order, made
@@ -43,8 +43,8 @@ func level(i int) func(spec.Run) bool {
 }
 
 // cheap is a target whose trials are one interval each.
-func cheap(g simulated.Target) simulated.Target {
-	g.Interval, g.Classes = time.Hour, []simulated.Class{{Name: "read", Share: 1, Time: 1}}
+func cheap(g simulatedtest.Target) simulatedtest.Target {
+	g.Interval, g.Classes = time.Hour, []simulatedtest.Class{{Name: "read", Share: 1, Time: 1}}
 	return g
 }
 
@@ -80,11 +80,11 @@ func plansOf(t *testing.T, asked spec.Study, orders int) []planned {
 const orders = 25
 
 // perform makes all trials of a plan up, in its order, and judges them.
-func (p planned) perform(t *testing.T, g simulated.Target, seed int) []record.Comparison {
+func (p planned) perform(t *testing.T, g simulatedtest.Target, seed int) []record.Comparison {
 	t.Helper()
 	s := &record.Study{Specification: p.Spec, Base: p.Base, Configurations: p.Configurations,
 		Trials: slices.Clone(p.Trials)}
-	runner := simulated.New(g, uint64(seed))
+	runner := simulatedtest.New(g, uint64(seed))
 	for i := range s.Trials {
 		trial := &s.Trials[i]
 		got, err := runner.Trial(context.Background(), study.Request{Spec: p.specs[trial.Configuration], Trial: trial.Number})
@@ -110,9 +110,9 @@ func TestIntervalsCoverTheTruth(t *testing.T) {
 		drift, ar, real float64
 	}{{"quiet", 0, 0, 1}, {"drift and correlation", 0.05, 0.7, 1.05}} {
 		t.Run(c.name, func(t *testing.T) {
-			g := cheap(simulated.Target{
+			g := cheap(simulatedtest.Target{
 				Noise: 0.02, NoiseAR: c.ar, Drift: c.drift, Session: session(2 * trials),
-				Effects: []simulated.Effect{{When: level(1), Factor: c.real}},
+				Effects: []simulatedtest.Effect{{When: level(1), Factor: c.real}},
 			})
 			covered := 0
 			for seed := range studies {
@@ -147,8 +147,8 @@ func TestChangesAreFoundAsPredicted(t *testing.T) {
 	for _, c := range []struct {
 		effect, power float64
 	}{{promised, 0.8}, {0.05, stats.Power(cv, 0.05, 0.05, trials, true)}} {
-		g := cheap(simulated.Target{Noise: math.Sqrt(math.Log1p(cv * cv)),
-			Effects: []simulated.Effect{{When: level(1), Factor: 1 + c.effect}}})
+		g := cheap(simulatedtest.Target{Noise: math.Sqrt(math.Log1p(cv * cv)),
+			Effects: []simulatedtest.Effect{{When: level(1), Factor: 1 + c.effect}}})
 		n := 0
 		for seed := range studies {
 			found := plans[seed%orders].perform(t, g, seed)

@@ -1,10 +1,10 @@
-// Package simulated is a target with known properties: how its throughput depends on the workers and its response time
-// on the rate, what each configuration changes, how it drifts, warms up, takes checkpoints and scatters. Its [Runner]
-// computes trials in virtual time, in microseconds each, so that the results of a thousand studies can be compared with
-// what they should find.
+// Package simulatedtest is a target with known properties: how its throughput depends on the workers and its response
+// time on the rate, what each configuration changes, how it drifts, warms up, takes checkpoints and scatters. Its
+// [Runner] computes trials in virtual time, in microseconds each, so that the results of a thousand studies can be
+// compared with what they should find.
 //
 // It sends no operation and reads no clock. Plans, procedures and verdicts are the real ones.
-package simulated
+package simulatedtest
 
 import (
 	"math"
