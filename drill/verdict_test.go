@@ -241,7 +241,7 @@ func TestEventWithoutRecovery(t *testing.T) {
 	}
 	round.Effects[0].Outage = -1
 	verdict, reasons := judge(e)
-	if verdict != record.Unknown || len(reasons) != 1 || !strings.Contains(reasons[0], "no writes succeeded in the last 20 s of the load") {
+	if verdict != record.Unknown || len(reasons) != 1 || !strings.Contains(reasons[0], "no writes succeeded in the last 20.0 s of the load") {
 		t.Errorf("writes did not succeed again, and it is %s: %q", verdict, reasons)
 	}
 }
