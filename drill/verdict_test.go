@@ -226,8 +226,8 @@ func TestEngineNamesTheVendor(t *testing.T) {
 	}
 }
 
-// A planned event after which writes did not succeed again, although the load went on for that, holds nothing. One after
-// which they did holds.
+// A planned event after which writes did not succeed again, although the load continued, holds nothing. One after which
+// they did holds.
 func TestEventWithoutRecovery(t *testing.T) {
 	round := &record.DrillRound{WindowEnd: 30e9, Faults: []record.DrillFault{{Fault: spec.ParseStrike("step-down:primary"), Injected: 1,
 		Done: 2, Hit: true, Event: &record.DrillEvent{Outcome: record.EventCompleted}}},
