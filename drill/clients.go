@@ -121,7 +121,8 @@ func (s slice) wire() [11]int64 {
 	if s.hung {
 		hung = 1
 	}
-	return [11]int64{s.number, s.ok, s.okFirst, s.okLast, s.failed, s.failFirst, s.failLast, hung, s.checked, s.timely, s.sent}
+	return [11]int64{s.number, s.ok, s.okFirst, s.okLast, s.failed, s.failFirst, s.failLast, hung, s.checked, s.timely,
+		s.sent}
 }
 
 // keepBooks makes a client keep its books.
@@ -130,8 +131,8 @@ func keepBooks(raw json.RawMessage, o *run.Options) (fleet.HandOver, error) {
 	if err := json.Unmarshal(raw, &b); err != nil {
 		return nil, fmt.Errorf("the brief of a client of a drill: %w", err)
 	}
-	k := &books{name: b.Workload, share: b.Share, timeout: b.Timeout, ledger: ledger.New(ledger.Options{Run: b.Run, Seed: b.Seed,
-		First: o.Client * b.Writers, Writers: b.Writers, Processes: o.Clients})}
+	k := &books{name: b.Workload, share: b.Share, timeout: b.Timeout, ledger: ledger.New(ledger.Options{
+		Run: b.Run, Seed: b.Seed, First: o.Client * b.Writers, Writers: b.Writers, Processes: o.Clients})}
 	k.place(b.Placement)
 	var began atomic.Pointer[time.Time]
 	ready := o.Ready
@@ -344,8 +345,8 @@ func (o *operations) unknownTexts() (list []string) {
 // First and last ends stay exact. The other operations of a slice may move to the next one.
 func (w wireCourse) move(late int64, to map[int64]*slice) {
 	for _, n := range w.Slices {
-		s := slice{number: n[0], ok: n[1], okFirst: n[2], okLast: n[3], failed: n[4], failFirst: n[5], failLast: n[6], hung: n[7] != 0,
-			checked: n[8], timely: n[9], sent: n[10]}
+		s := slice{number: n[0], ok: n[1], okFirst: n[2], okLast: n[3], failed: n[4], failFirst: n[5], failLast: n[6],
+			hung: n[7] != 0, checked: n[8], timely: n[9], sent: n[10]}
 		s.move(late)
 		addSlice(to, s)
 	}

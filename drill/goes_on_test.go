@@ -29,13 +29,13 @@ func TestLoadGoesOnUntilTheEventHasEnded(t *testing.T) {
 		t.Parallel()
 		h := start(t)
 		h.said = func(text string) {
-			if strings.HasPrefix(text, "the load goes on until") {
+			if strings.HasPrefix(text, "the load continues until") {
 				h.lab.proxy.releases()
 			}
 		}
 		d, notes := h.drill(t, t.Context(), time.Minute)
 		r := d.Rounds[0]
-		if !strings.Contains(notes, "the load goes on until") || d.Verdict != record.Holds || r.Status != record.Complete {
+		if !strings.Contains(notes, "the load continues until") || d.Verdict != record.Holds || r.Status != record.Complete {
 			t.Fatalf("the drill is %s, %q, %q\n%s", d.Verdict, d.Reasons, r.Problem, notes)
 		}
 		f := r.Faults[0]

@@ -20,12 +20,13 @@ import (
 const (
 	// probeEvery is the time between two probes of a prober: the resolution of outages.
 	probeEvery = 25 * time.Millisecond
-	// probeAtMost is the longest wait of a probe for its reply. It is short, because a prober sends nothing else meanwhile.
+	// probeAtMost is the longest wait of a probe for its reply. It is short, because a prober sends nothing else in that
+	// time.
 	probeAtMost = 250 * time.Millisecond
 )
 
-// probes are a reader and a writer for each shard beside the load, each with its own connection. Workers of the load may
-// all wait for operations of one kind, and say nothing then about the other kind. Probes are no throughput.
+// probes are a reader and a writer for each shard in addition to the load, each with its own connection. Workers of the
+// load may all wait for operations of one kind, and then show nothing about the other kind. Probes are no throughput.
 type probes struct {
 	store  store.Store
 	list   []*prober
@@ -58,7 +59,8 @@ func openProbes(ctx context.Context, uri string, asked spec.Run, number uint32, 
 		change, _ := bson.Marshal(bson.D{{Key: "$inc", Value: bson.D{{Key: "probes", Value: 1}}},
 			{Key: "$set", Value: bson.D{{Key: "probe", Value: true}, {Key: "mark", Value: int64(number)}}}})
 		for _, request := range []workload.Request{
-			{Verb: workload.Find, Class: workload.NoClass, Collection: seedCollection, Filter: filter, Limit: 1, MayBeEmpty: true},
+			{Verb: workload.Find, Class: workload.NoClass, Collection: seedCollection, Filter: filter, Limit: 1,
+				MayBeEmpty: true},
 			{Verb: workload.Update, Class: workload.NoClass, Collection: seedCollection,
 				Updates: []workload.Statement{{Filter: filter, Update: change, Upsert: true}}},
 		} {

@@ -72,7 +72,8 @@ func TestWhatWasNotSentIsNoOutage(t *testing.T) {
 		list := steadily(nil, 1, 0, 10*aSecond, 2*aMilli)
 		list = append(list, one{1, 10 * aSecond, c.sent, 11_651*aMilli - c.sent, 0})
 		list = steadily(list, 1, 11_652*aMilli, 20*aSecond, 2*aMilli)
-		e := effectOf(ofKind(byClass(watchedLoad(0, list)), false), window{from: 1, fault: int64(9 * aSecond), until: int64(20 * aSecond)})
+		e := effectOf(ofKind(byClass(watchedLoad(0, list)), false),
+			window{from: 1, fault: int64(9 * aSecond), until: int64(20 * aSecond)})
 		if off := time.Duration(e.Outage) - c.want; off.Abs() > 2*aMilli {
 			t.Errorf("%s: reads were out for %v, want %v", name, time.Duration(e.Outage), c.want)
 		}
@@ -149,7 +150,8 @@ func TestProbesBesideBusyWorkers(t *testing.T) {
 			}
 			// Two of three workers of the load wait for writes, and then all.
 			list := steadily(steadily(nil, 0, 0, 10*aSecond, 10*aMilli), 1, 0, 10*aSecond, 10*aMilli)
-			list = append(list, one{0, 10 * aSecond, 10 * aSecond, 6720 * aMilli, 0}, one{1, 10 * aSecond, 16_720 * aMilli, aMilli, 0})
+			list = append(list, one{0, 10 * aSecond, 10 * aSecond, 6720 * aMilli, 0},
+				one{1, 10 * aSecond, 16_720 * aMilli, aMilli, 0})
 			list = steadily(steadily(list, 0, 16_730*aMilli, 20*aSecond, 10*aMilli), 1, 16_730*aMilli, 20*aSecond, 10*aMilli)
 			o := &operations{parts: append(watchedLoad(0, list), p.courses(nil)...)}
 			o.byClass = byClass(o.parts)

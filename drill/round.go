@@ -155,8 +155,9 @@ func (r *round) prepare(ctx context.Context) error {
 			}
 		}
 	}
-	r.operations.books = books{name: asked.Workload.Name, timeout: asked.Load.Timeout.Std(), ledger: ledger.New(ledger.Options{
-		Run: r.operations.number, Seed: asked.Workload.Seed, Writers: max(1, int(asked.Load.Workers))})}
+	r.operations.books = books{name: asked.Workload.Name, timeout: asked.Load.Timeout.Std(),
+		ledger: ledger.New(ledger.Options{
+			Run: r.operations.number, Seed: asked.Workload.Seed, Writers: max(1, int(asked.Load.Workers))})}
 	if judged := r.spec.Reads; judged != nil {
 		r.operations.books.share = float64(judged.Share)
 	}
@@ -229,7 +230,7 @@ func (r *round) load(ctx, after context.Context) (*record.Run, error) {
 // goesOn says that the load goes on after its measured time.
 func (r *round) goesOn(ctx context.Context) {
 	if platform.Pause(ctx, time.Until(r.measured())) == nil {
-		r.drill.progress.Note(fmt.Sprintf("the load goes on until its events have ended and reads and writes succeed again, at most "+
+		r.drill.progress.Note(fmt.Sprintf("the load continues until its events have ended and reads and writes succeed again, at most "+
 			"for %v (--recovery)", r.spec.Recovery))
 	}
 }

@@ -295,7 +295,7 @@ func unrecovered(r *record.DrillRound) (open list) {
 	}
 	for _, kind := range []string{record.KindWrites, record.KindReads} {
 		if e := r.Of(kind, ""); e != nil && e.Outage < 0 && e.OutageFrom >= 0 {
-			open.add("no %s succeeded in the last %s of the load, which went on after %s for them to succeed again. Allow more time for it "+
+			open.add("no %s succeeded in the last %s of the load, although it continued after %s. Allow more time for it "+
 				"(--recovery)", kind, durationText(r.WindowEnd-e.OutageFrom), r.Faults[event].Fault)
 		}
 	}

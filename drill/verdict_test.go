@@ -226,8 +226,8 @@ func TestEngineNamesTheVendor(t *testing.T) {
 	}
 }
 
-// A planned event after which writes did not succeed again, although the load went on for that, holds nothing. One after
-// which they did holds.
+// A planned event after which writes did not succeed again, although the load continued, holds nothing. One after which
+// they did holds.
 func TestEventWithoutRecovery(t *testing.T) {
 	round := &record.DrillRound{WindowEnd: 30e9, Faults: []record.DrillFault{{Fault: spec.ParseStrike("step-down:primary"), Injected: 1,
 		Done: 2, Hit: true, Event: &record.DrillEvent{Outcome: record.EventCompleted}}},
@@ -241,7 +241,7 @@ func TestEventWithoutRecovery(t *testing.T) {
 	}
 	round.Effects[0].Outage = -1
 	verdict, reasons := judge(e)
-	if verdict != record.Unknown || len(reasons) != 1 || !strings.Contains(reasons[0], "no writes succeeded in the last 20 s of the load") {
+	if verdict != record.Unknown || len(reasons) != 1 || !strings.Contains(reasons[0], "no writes succeeded in the last 20.0 s of the load") {
 		t.Errorf("writes did not succeed again, and it is %s: %q", verdict, reasons)
 	}
 }

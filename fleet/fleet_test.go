@@ -294,7 +294,8 @@ func TestEnough(t *testing.T) {
 	asked.Load.Duration = spec.Duration(time.Hour)
 	ctx, end := context.WithCancelCause(t.Context())
 	defer end(nil)
-	r, err := execute(t, ctx, asked, run.Options{Progress: &watcher{on: func(*watcher) { end(load.ErrEnough) }}}, launcher("client"))
+	w := &watcher{on: func(*watcher) { end(load.ErrEnough) }}
+	r, err := execute(t, ctx, asked, run.Options{Progress: w}, launcher("client"))
 	if err != nil || r.Status != record.Complete || r.Course.EndedBy != "duration" || finding(r, "interrupted") != nil {
 		t.Fatalf("%v: status %s, ended by %s, findings %+v", err, r.Status, r.Course.EndedBy, r.Validity)
 	}

@@ -600,8 +600,8 @@ func (t *team) teamwork(ctx context.Context) (run.Teamwork, error) {
 		return w, t.err
 	}
 	w.Report.Aborted = closed(t.opts.Abort)
-	w.Report.Interrupted = !w.Report.Aborted && ctx.Err() != nil && !errors.Is(context.Cause(ctx), load.ErrEnough) && !t.lost &&
-		!t.complete()
+	enough := errors.Is(context.Cause(ctx), load.ErrEnough)
+	w.Report.Interrupted = !w.Report.Aborted && ctx.Err() != nil && !enough && !t.lost && !t.complete()
 	if t.lost {
 		w.EndedBy = EventLost
 		if !t.merger.window.open {

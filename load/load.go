@@ -115,7 +115,7 @@ func Dims(w workload.Workload, scheduled bool) measure.Dims {
 
 // ErrEnough is the cause of the end of a context that ends a run as planned: with the current interval, before the
 // duration is over. The report is that of a complete run.
-var ErrEnough = errors.New("the load need not go on")
+var ErrEnough = errors.New("the load was long enough")
 
 // Run sends the operations of w to st as cfg says, and gives every closed interval and event to sink.
 //
@@ -124,7 +124,8 @@ var ErrEnough = errors.New("the load need not go on")
 // the report.
 //
 // When ctx ends, no new operation is sent, and Run waits for the current ones, at most until their deadlines. That is a
-// clean end with Report.Interrupted and no error; see also [ErrEnough]. When cfg.Abort is closed, Run returns at once; see there.
+// clean end with Report.Interrupted and no error; see also [ErrEnough]. When cfg.Abort is closed, Run returns at once;
+// see there.
 func Run(ctx context.Context, cfg Config, w workload.Workload, st store.Store, sink measure.Sink) (Report, error) {
 	cfg = cfg.withDefaults()
 	if err := cfg.check(); err != nil {

@@ -146,9 +146,11 @@ func TestDrillCSV(t *testing.T) {
 // A problem that is also the reason of the verdict is told once.
 func TestDrillTellsAProblemOnce(t *testing.T) {
 	const problem = "cannot use mongodb://a: no primary"
-	d := &record.Drill{Head: record.Head{Kind: record.KindDrill, Status: record.Failed, Problem: problem}, Verdict: record.Unknown,
+	d := &record.Drill{Head: record.Head{Kind: record.KindDrill, Status: record.Failed, Problem: problem},
+		Verdict: record.Unknown,
 		Reasons: []string{"round 2: " + problem, "round 1: no fault was injected"},
-		Rounds:  []record.DrillRound{{Number: 1}, {Number: 2, Status: record.Failed, Problem: problem, Reasons: []string{problem}}}}
+		Rounds: []record.DrillRound{{Number: 1},
+			{Number: 2, Status: record.Failed, Problem: problem, Reasons: []string{problem}}}}
 	doc := drillDocument(d)
 	text := doc.Problem + fmt.Sprint(doc.Findings)
 	if strings.Count(text, problem) != 1 || !strings.Contains(text, "no fault was injected") {
