@@ -132,26 +132,31 @@ func (c *cleaner) fateOf(mark uint32) fate {
 	return goes
 }
 
+// helpingFields are the fields of the documents that a drill writes besides its load: seed documents, what begins the final
+// read, and documents of probes.
+var helpingFields = []string{"_id", "seed", "fence", "probe", "probes", "mark"}
+
 // seed is the fate of a document of [seedCollection].
 func (c *cleaner) seed(doc bson.Raw) fate {
-	var is struct {
-		ID          bson.ObjectID `bson:"_id"`
-		Seed, Fence bool
-		Mark        *int64
-	}
 	fields, err := doc.Elements()
-	if err != nil || bson.Unmarshal(doc, &is) != nil || is.Seed == is.Fence {
+	if err != nil || slices.ContainsFunc(fields, func(e bson.RawElement) bool { return !slices.Contains(helpingFields, e.Key()) }) {
+		return unknown
+	}
+	var is struct {
+		ID                 bson.ObjectID `bson:"_id"`
+		Seed, Fence, Probe bool
+		Mark               *int64
+	}
+	if bson.Unmarshal(doc, &is) != nil || !is.Seed && !is.Fence && !is.Probe {
 		return unknown
 	}
 	switch {
-	case len(fields) == 3 && is.Mark != nil:
+	case is.Mark != nil:
 		return c.fateOf(uint32(*is.Mark))
 	case len(fields) == 2 && c.asked.Marks == nil: // of an earlier release
 		return goes
-	case len(fields) == 2:
-		return others
 	}
-	return unknown
+	return others
 }
 
 // written is the fate of a document of the workload ledger.
