@@ -61,7 +61,8 @@ func (r *round) audit(ctx context.Context) string {
 		o.Shards = books.placed.Shards
 		r.checkPlacement(ctx)
 	}
-	a := &auditor{drill: r.drill, target: r.target, database: r.spec.Run.Database, mark: r.result.Mark, writer: r.drill.writer}
+	a := &auditor{drill: r.drill, target: r.target, database: r.spec.Run.Database, mark: r.result.Mark,
+		writer: r.drill.writer}
 	final, err := a.open(ctx, finalRead, r.target.uri, false)
 	if err != nil {
 		return "there was no final read: " + oneLine(err)

@@ -35,8 +35,8 @@ func lacking(before record.Lab) string {
 	return strings.Join(list, ", ")
 }
 
-// settle waits for members that are just starting or catching up, so that only what lasts is refused. An error is left to
-// the steps that follow.
+// settle waits for members that are just starting or catching up, so that only what lasts is refused. The steps that
+// follow report an error.
 func (r *round) settle(ctx context.Context) {
 	t := r.target
 	if t.lab == nil {
@@ -76,7 +76,8 @@ func wasInPlace(before record.Lab, f record.LabFault) bool {
 
 // minority says which fault takes one member away and so leaves a set of mongod without a majority, because of the
 // state before it; "" if none does. A server without others has no majority to lose, and several members at once are
-// meant to take it. voting is the number of members that vote, 0 if it is not known: members that are not listed may be up.
+// meant to take it. voting is the number of members that vote, 0 if it is not known: members that are not listed may be
+// up.
 func minority(before record.Lab, faults []spec.Fault, voting int) string {
 	for _, f := range faults {
 		a := action.Find(f.Strike.Action)
@@ -102,7 +103,7 @@ func minority(before record.Lab, faults []spec.Fault, voting int) string {
 				hit = hit || runs && (m.Name == target || (set == "" || set == name) && (role == "random" || role == m.Role))
 			}
 			if hit && voters > 1 && voters >= voting && up-1 <= voters/2 {
-				return fmt.Sprintf("%s leaves %d of %d members of %s, which is no majority", f.Strike, up-1, voters, name)
+				return fmt.Sprintf("%s leaves %d of %d members of %s, less than a majority", f.Strike, up-1, voters, name)
 			}
 		}
 	}

@@ -41,8 +41,7 @@ type Cleaning struct {
 	URI, Database string
 	// Marks are those of the rounds ([record.DrillRound.Mark]); nil for all rounds of all drills.
 	Marks []uint32
-	// Collections are those of the workload, besides that of the workload ledger. Documents that the load phase wrote there
-	// stay.
+	// Collections are those of the workload, besides that of the workload ledger. Documents of the load phase stay there.
 	Collections []string
 	// Seed is that of the workload.
 	Seed uint64
@@ -70,7 +69,7 @@ func CleaningOf(d *record.Drill) (c Cleaning, err error) {
 
 // Cleaned is what was removed, or what is there.
 type Cleaned struct {
-	// Removed are sentences without a full stop, one for each collection. Kept are those about what stays, with the reason.
+	// Removed says in words which documents of each collection were removed, and Kept which stay, with the reason.
 	Removed, Kept []string
 	// Marks are the rounds whose documents were found.
 	Marks []uint32
@@ -88,9 +87,9 @@ func Clean(ctx context.Context, asked Cleaning) (*Cleaned, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &cleaner{asked: asked, sharded: identity.Topology() == "sharded",
-		// A removal that is rolled back, or a read of an earlier state, would leave documents behind.
-		db: client.Database(asked.Database, options.Database().SetReadPreference(readpref.Primary()).SetWriteConcern(writeconcern.Majority()))}
+	// A removal that is rolled back, or a read of an earlier state, would leave documents behind.
+	safe := options.Database().SetReadPreference(readpref.Primary()).SetWriteConcern(writeconcern.Majority())
+	c := &cleaner{asked: asked, sharded: identity.Topology() == "sharded", db: client.Database(asked.Database, safe)}
 	err = c.own(ctx, seedCollection, c.seed)
 	if err == nil {
 		err = c.own(ctx, ledger.DefaultCollection, c.written)
@@ -132,14 +131,15 @@ func (c *cleaner) fateOf(mark uint32) fate {
 	return goes
 }
 
-// helpingFields are the fields of the documents that a drill writes besides its load: seed documents, what begins the final
-// read, and documents of probes.
+// helpingFields are the fields of the documents that a drill writes besides its load: seed documents, what begins the
+// final read, and documents of probes.
 var helpingFields = []string{"_id", "seed", "fence", "probe", "probes", "mark"}
 
 // seed is the fate of a document of [seedCollection].
 func (c *cleaner) seed(doc bson.Raw) fate {
 	fields, err := doc.Elements()
-	if err != nil || slices.ContainsFunc(fields, func(e bson.RawElement) bool { return !slices.Contains(helpingFields, e.Key()) }) {
+	foreign := func(e bson.RawElement) bool { return !slices.Contains(helpingFields, e.Key()) }
+	if err != nil || slices.ContainsFunc(fields, foreign) {
 		return unknown
 	}
 	var is struct {
@@ -238,7 +238,8 @@ func (c *cleaner) workload(ctx context.Context, name string) error {
 		r, id := ledger.RemainsIn(doc, false), bson.D{{Key: "_id", Value: doc.Lookup("_id")}}
 		if r.Whole && c.fateOf(r.Run) == goes {
 			documents++
-			return mongo.NewDeleteOneModel().SetFilter(append(id, bson.E{Key: ledger.TagField, Value: doc.Lookup(ledger.TagField)}))
+			id = append(id, bson.E{Key: ledger.TagField, Value: doc.Lookup(ledger.TagField)})
+			return mongo.NewDeleteOneModel().SetFilter(id)
 		}
 		var fields bson.D
 		for mark, field := range r.Counters {

@@ -60,7 +60,8 @@ func newRound(c *campaign, asked spec.Drill, out *record.DrillRound) *round {
 	var number [4]byte
 	_, _ = rand.Read(number[:]) // cannot fail
 	out.Mark = binary.LittleEndian.Uint32(number[:])
-	r.operations = &operations{spec: asked.Run, number: out.Mark, dir: filepath.Join(c.o.Dir, filepath.FromSlash(out.Record))}
+	r.operations = &operations{spec: asked.Run, number: out.Mark,
+		dir: filepath.Join(c.o.Dir, filepath.FromSlash(out.Record))}
 	return r
 }
 

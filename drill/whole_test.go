@@ -74,8 +74,9 @@ func TestNothingHoldsWithoutAMajority(t *testing.T) {
 	if verdict, reasons := judge(e); verdict != record.Unknown || !strings.Contains(strings.Join(reasons, " "), "c is unreachable") {
 		t.Errorf("%s, %q", verdict, reasons)
 	}
-	e.lacked, e.minority = "", "kill:a leaves 1 of 3 members of rs0, which is no majority"
-	if verdict, reasons := judge(e); verdict != record.Unknown || !strings.Contains(strings.Join(reasons, " "), e.minority) {
+	e.lacked, e.minority = "", "kill:a leaves 1 of 3 members of rs0, less than a majority"
+	verdict, reasons := judge(e)
+	if verdict != record.Unknown || !strings.Contains(strings.Join(reasons, " "), e.minority) {
 		t.Errorf("%s, %q", verdict, reasons)
 	}
 	e.lacked, e.minority = "c is unreachable", ""

@@ -46,19 +46,7 @@ func TestMongoDrillClean(t *testing.T) {
 			}
 			external := []string{"drill", "env:OWN_URI", "--external", "--duration", "60s", "--rate", "100", "--threads", "4", "--quiet", "--out", out}
 
-			// Two drills are killed while they write.
-			var dirs []string
-			for range 2 {
-				d := startChanged(t, own, external...)
-				before := count("plimsoll_ledger")
-				d.until(t, "writes", func() bool { return count("plimsoll_ledger") > before+30 })
-				if e := told("drill", "clean", filepath.Join(d.dir, out), "env:OWN_URI"); e.code != 2 || !strings.Contains(e.stderr, "is running") {
-					t.Errorf("of a running drill: %d, %s%s", e.code, e.stdout, e.stderr)
-				}
-				d.signal(t, syscall.SIGKILL)
-				<-d.done
-				dirs = append(dirs, filepath.Join(d.dir, out))
-			}
+			dirs := killTwoDrills(t, own, external, func() int { return count("plimsoll_ledger") })
 			// Other documents are in their collections.
 			foreign := bson.D{{Key: "_id", Value: bson.NewObjectID()}, {Key: "seed", Value: true}, {Key: "name", Value: "mine"}}
 			for _, c := range []string{"plimsoll_ledger", "plimsoll_drill_seeds", "mine"} {
@@ -73,16 +61,7 @@ func TestMongoDrillClean(t *testing.T) {
 			if e := told("drill", "clean", dirs[0]); e.code != 2 || !strings.Contains(e.stderr, "records keep no passwords") {
 				t.Errorf("without a password: %d, %s", e.code, e.stderr)
 			}
-			wrong := func(c *exec.Cmd) {
-				c.Env = append(c.Env, "OWN_URI="+strings.Replace(set.Writer, "writer:", "writer:x", 1))
-			}
-			for _, args := range [][]string{{"drill", "clean", dirs[0], "env:OWN_URI"}, external} {
-				e := startChanged(t, wrong, args...).wait(t)
-				if e.code != 3 || !strings.Contains(e.stderr, `authentication failed for user "writer" on database "admin"`) ||
-					strings.Contains(e.stderr, "deadline") {
-					t.Errorf("%q with a wrong password: %d, %s", args[:2], e.code, e.stderr)
-				}
-			}
+			refusesWrongPassword(t, set.Writer, []string{"drill", "clean", dirs[0], "env:OWN_URI"}, external)
 			if n := count("plimsoll_ledger"); n != all {
 				t.Errorf("%d of %d documents are left before anything was to be removed", n, all)
 			}
@@ -114,6 +93,37 @@ func TestMongoDrillClean(t *testing.T) {
 			}
 		})
 	}
+}
+
+// refusesWrongPassword runs commands with a wrong password, which must say so.
+func refusesWrongPassword(t *testing.T, uri string, commands ...[]string) {
+	t.Helper()
+	wrong := func(c *exec.Cmd) { c.Env = append(c.Env, "OWN_URI="+strings.Replace(uri, "writer:", "writer:x", 1)) }
+	for _, args := range commands {
+		e := startChanged(t, wrong, args...).wait(t)
+		if e.code != 3 || !strings.Contains(e.stderr, `authentication failed for user "writer" on database "admin"`) ||
+			strings.Contains(e.stderr, "deadline") {
+			t.Errorf("%q with a wrong password: %d, %s", args[:2], e.code, e.stderr)
+		}
+	}
+}
+
+// killTwoDrills kills two drills while they write, and returns their records. That of a running one is refused.
+func killTwoDrills(t *testing.T, own func(*exec.Cmd), drill []string, count func() int) (dirs []string) {
+	t.Helper()
+	for range 2 {
+		d := startChanged(t, own, drill...)
+		before := count()
+		d.until(t, "writes", func() bool { return count() > before+30 })
+		dir := filepath.Join(d.dir, out)
+		if e := startChanged(t, own, "drill", "clean", dir, "env:OWN_URI").wait(t); e.code != 2 || !strings.Contains(e.stderr, "is running") {
+			t.Errorf("of a running drill: %d, %s%s", e.code, e.stdout, e.stderr)
+		}
+		d.signal(t, syscall.SIGKILL)
+		<-d.done
+		dirs = append(dirs, dir)
+	}
+	return dirs
 }
 
 // A drill of another workload leaves documents among others, and counters in others. Only those go.

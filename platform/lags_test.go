@@ -17,7 +17,7 @@ func TestLagsOfMembers(t *testing.T) {
 	d := &Deployment{}
 	var list []record.LabMember
 	add := func(role string, last uint32, more ...bson.E) {
-		raw, err := bson.Marshal(bson.D(more))
+		raw, err := bson.Marshal(append(bson.D{}, more...))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -195,11 +195,24 @@ func (d *Deployment) Members(ctx context.Context) ([]record.LabMember, error) {
 	if !slices.ContainsFunc(list, func(m record.LabMember) bool { return m.State == running }) {
 		return nil, fmt.Errorf("no member answers. %s (%s): %s", list[0].Name, list[0].Address, d.hide(list[0].Problem))
 	}
+	d.place(list)
 	d.lags(list)
 	return append(list, d.unnamed(list)...), nil
 }
 
-// lagLeast is the shortest replication lag that the answers to hello show: they have whole seconds, and are not given at
+// place sets the set of members that do not answer, which those that answer know.
+func (d *Deployment) place(list []record.LabMember) {
+	for i := range list {
+		for k, of := range list {
+			if list[i].Set == "" && of.State == running &&
+				slices.Contains(d.members[k].last().Hello.Members(), d.members[i].Address) {
+				list[i].Set = of.Set
+			}
+		}
+	}
+}
+
+// lagLeast is the shortest replication lag that the answers to hello show. They have whole seconds, and do not come at
 // the same time.
 const lagLeast = 2 * time.Second
 

@@ -59,8 +59,8 @@ func Settings(ctx context.Context, c Commander, id Identity) (map[string]string,
 }
 
 // Profiler describes the profiler of a database, and the operations that the server logs as slow: the level, the
-// threshold in milliseconds, and the share. It is empty with a server's defaults, for a server without a profiler, and for
-// a user who may not query it.
+// threshold in milliseconds, and the share. It is empty with a server's defaults, for a server without a profiler, and
+// for a user who may not query it.
 func Profiler(ctx context.Context, c Commander, id Identity, database string) string {
 	if id.Kind != Mongod {
 		return ""

@@ -8,8 +8,8 @@ import (
 	"github.com/plimsoll-bench/plimsoll/server"
 )
 
-// ServerInfo queries the software, topology and settings of a target, and the profiler of a database. A query that fails
-// becomes a note.
+// ServerInfo queries the software, topology and settings of a target, and the profiler of a database. A query that
+// fails becomes a note.
 func ServerInfo(ctx context.Context, c server.Commander, database string) Info {
 	id, err := server.Identify(ctx, c)
 	info := Info{Kind: id.Kind, Version: id.Version.Text, SetName: id.Hello.SetName, Hosts: id.Hello.Members()}

@@ -37,7 +37,7 @@ Documents that the load phase loaded stay, as after 'plimsoll run'.
 Without a record, TARGET alone lists what all drills left in the collections of the workload ledger, and
 removes it with --yes. Do not remove documents of a drill that is running.
 
-Each document is removed only if it proves by itself that a drill wrote it.` + addressHelp,
+Each document is removed only if its content proves that a drill wrote it.` + addressHelp,
 		Example: `  plimsoll drill clean plimsoll-data/drills/20261129-120000-kill
   plimsoll drill clean plimsoll-data/drills/20261129-120000-kill env:MONGODB_URI
   plimsoll drill clean env:MONGODB_URI --yes`,
@@ -60,7 +60,7 @@ func (o *drillCleanOptions) run(ctx context.Context, env *environment, args []st
 	case len(args) > 2:
 		return usageError("plimsoll drill clean takes a record and a target, but got %q too", args[2])
 	case recorded && o.database != "":
-		return usageError("--database: the record says which database it is. Remove the flag")
+		return usageError("--database: the record names the database. Remove the flag")
 	case recorded:
 		if asked, clean, err = cleaningOf(dir, args[1:]); err != nil {
 			return withExit(exitUsage, err)
@@ -97,7 +97,8 @@ func (o *drillCleanOptions) run(ctx context.Context, env *environment, args []st
 	if err := run.Reach(ctx, asked); err != nil {
 		return runError(&run.Error{Stage: run.Reaching, Err: err})
 	}
-	clean.URI, clean.Database, clean.Seed, clean.Look = asked.Target, asked.Database, asked.Workload.Seed, !recorded && !o.yes
+	clean.URI, clean.Database, clean.Seed = asked.Target, asked.Database, asked.Workload.Seed
+	clean.Look = !recorded && !o.yes
 	done, err := drill.Clean(ctx, clean)
 	if done != nil {
 		o.print(env, done, clean)

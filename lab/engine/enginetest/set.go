@@ -44,7 +44,8 @@ state() { sed -n 's/^State:[[:space:]]*\(.\).*/\1/p' /proc/$(cat $dir/pid)/statu
 case $1 in
 start)
 	case "$(state)" in ''|Z) ;; *) exit 0 ;; esac
-	setsid 'BINARY' --replSet rs0 --bind_ip 127.0.0.1 --port $(cat $dir/port) --dbpath $dir/data --logpath $dir/log KEY >/dev/null 2>&1 </dev/null &
+	setsid 'BINARY' --replSet rs0 --bind_ip 127.0.0.1 --port $(cat $dir/port) --dbpath $dir/data --logpath $dir/log KEY \
+		>/dev/null 2>&1 </dev/null &
 	echo $! >$dir/pid ;;
 stop)
 	kill -TERM $(cat $dir/pid)
