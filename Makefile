@@ -73,7 +73,7 @@ CHECKS  := fmt vet staticcheck vuln rules trust groups
 checks   = @for check in $(1); do start=$$(date +%s); echo "--- make $$check"; $(MAKE) --no-print-directory $$check || exit 1; \
 	echo "--- make $$check: $$(($$(date +%s) - start)) s"; done
 
-.PHONY: all build demo test plain ci smoke mongod fmt vet staticcheck vuln rules groups unit race $(UNIT) $(RACE) bench lines man pictures image engine clean help trust liars
+.PHONY: all build demo test plain ci smoke mongod proof fmt vet staticcheck vuln rules groups unit race $(UNIT) $(RACE) bench lines man pictures image engine clean help trust liars
 
 all: build
 
@@ -114,6 +114,10 @@ mongod: build ## tests on the mongod and mongos in the directory PLIMSOLL_TEST_M
 	@[ -x "$$PLIMSOLL_TEST_MONGOD/mongod" ] || { echo "set PLIMSOLL_TEST_MONGOD to a directory with a mongod and a mongos"; exit 2; }
 	$(call gotest,lab/engine lab/topology e2e cmd/plimsoll,-count=1 -run '$(MONGOD_TESTS)' -skip '$(LEAVE_OUT)|/^(stand-in|documentdb)$$')
 	@tools/notrun.sh bin/mongod.json
+
+proof: ## what drills state and what other clients see, on the mongod in the directory PLIMSOLL_TEST_MONGOD (25 min)
+	@[ -x "$$PLIMSOLL_TEST_MONGOD/mongod" ] || { echo "set PLIMSOLL_TEST_MONGOD to a directory with a mongod"; exit 2; }
+	PLIMSOLL_TEST_PROOF=5 $(GO) test ./e2e -count=1 -run '^TestMongoProof$$' -v -timeout 90m
 
 fmt: ## nothing is left to format
 	@out=$$(gofmt -l .) && if [ -n "$$out" ]; then echo "run gofmt -w on:"; echo "$$out"; exit 1; fi

@@ -39,6 +39,7 @@ type auditor struct {
 	drill    *campaign
 	target   *target
 	database string
+	mark     uint32 // of the round
 	writer   *record.DrillWriter
 	unread   []string // members that could not be read, and why
 	broken   []string // backups that could not be restored, and why
@@ -60,7 +61,8 @@ func (r *round) audit(ctx context.Context) string {
 		o.Shards = books.placed.Shards
 		r.checkPlacement(ctx)
 	}
-	a := &auditor{drill: r.drill, target: r.target, database: r.spec.Run.Database, writer: r.drill.writer}
+	a := &auditor{drill: r.drill, target: r.target, database: r.spec.Run.Database, mark: r.result.Mark,
+		writer: r.drill.writer}
 	final, err := a.open(ctx, finalRead, r.target.uri, false)
 	if err != nil {
 		return "there was no final read: " + oneLine(err)
@@ -306,6 +308,7 @@ type source struct {
 	client     *platform.Client
 	patience   time.Duration
 	db         *mongo.Database
+	mark       uint32    // of the round, in the write that begins the final read
 	behind     string    // replication lag of a member, in words
 	lab        io.Closer // the server that the lab started for the reading, or nil
 	// session is causally after the fence, so that all shards answer as of then; nil without read concern majority.
@@ -330,7 +333,7 @@ func (a *auditor) open(ctx context.Context, name, uri string, direct bool) (*sou
 	if err != nil {
 		return nil, err
 	}
-	s := &source{name: name, what: what, client: c, patience: a.drill.patience(), db: c.Database(a.database)}
+	s := &source{name: name, what: what, client: c, mark: a.mark, patience: a.drill.patience(), db: c.Database(a.database)}
 	through := " through " + a.target.addressText(uri)
 	reaching := wait.Wait{Name: "begin of the " + what + through, Limit: a.drill.within(reachAtMost)}
 	if err := reaching.Do(ctx, func(ctx context.Context) error {
@@ -376,8 +379,7 @@ func (s *source) fence(ctx context.Context, majority bool) error {
 		}
 		s.session = session
 	}
-	_, err := s.db.Collection(seedCollection).InsertOne(s.within(ctx), bson.D{{Key: "_id", Value: bson.NewObjectID()},
-		{Key: "fence", Value: true}})
+	_, err := s.db.Collection(seedCollection).InsertOne(s.within(ctx), helping("fence", bson.NewObjectID(), s.mark))
 	if err != nil {
 		return fmt.Errorf("it confirms no write before the read, so the read might return an earlier state: %w", err)
 	}
@@ -453,7 +455,7 @@ const (
 )
 
 // writeSeeds writes the seed documents: seedRecords on each shard. placed is nil without shards.
-func writeSeeds(ctx context.Context, uri, database string, placed *shards.Map) (*seeds, error) {
+func writeSeeds(ctx context.Context, uri, database string, mark uint32, placed *shards.Map) (*seeds, error) {
 	// They are confirmed by a majority whatever the address says, so that losing them is always wrong.
 	c, err := platform.Connect(uri, options.Client().SetServerSelectionTimeout(10*time.Second).
 		SetWriteConcern(writeconcern.Majority()))
@@ -464,13 +466,18 @@ func writeSeeds(ctx context.Context, uri, database string, placed *shards.Map) (
 	ctx, cancel := context.WithTimeout(ctx, reachAtMost)
 	defer cancel()
 	for _, id := range seedIDs(placed) {
-		if _, err := s.collection.InsertOne(ctx, bson.D{{Key: "_id", Value: id}, {Key: "seed", Value: true}}); err != nil {
+		if _, err := s.collection.InsertOne(ctx, helping("seed", id, mark)); err != nil {
 			s.close()
 			return nil, fmt.Errorf("cannot write the seed documents: %w", err)
 		}
 		s.ids = append(s.ids, id)
 	}
 	return s, nil
+}
+
+// helping is a document that a round writes besides its load. kind is what it is, and mark is [record.DrillRound.Mark].
+func helping(kind string, id bson.ObjectID, mark uint32) bson.D {
+	return bson.D{{Key: "_id", Value: id}, {Key: kind, Value: true}, {Key: "mark", Value: int64(mark)}}
 }
 
 func seedIDs(placed *shards.Map) (ids []bson.ObjectID) {

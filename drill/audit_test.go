@@ -44,7 +44,7 @@ func TestFinalReadIsOfNow(t *testing.T) {
 	if s.session == nil {
 		t.Error("shards that have not seen the write may answer as of before")
 	}
-	seeds, err := writeSeeds(t.Context(), server.URI(), "d", nil)
+	seeds, err := writeSeeds(t.Context(), server.URI(), "d", 1, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

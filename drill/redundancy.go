@@ -119,7 +119,7 @@ func (r *redundancy) observe(ctx context.Context) (record.Lab, error) {
 // restoredText says what restored redundancy means on this platform.
 func (r *redundancy) restoredText() string {
 	if r.target.lab == nil {
-		return "all members run"
+		return "all members run, no member lags"
 	}
 	return "all members run, no member lags, all volumes are healthy"
 }
@@ -153,7 +153,7 @@ func (r *redundancy) missing(now record.Lab, allowed lag) string {
 	intended := r.breaks.intended()
 	var list []string
 	for _, f := range now.Faults {
-		if !intended[f.ID] {
+		if !intended[f.ID] && !wasInPlace(r.target.before, f) {
 			list = append(list, fmt.Sprintf("%s %s is still in place", f.Action, f.Target))
 		}
 	}

@@ -60,7 +60,8 @@ func newRound(c *campaign, asked spec.Drill, out *record.DrillRound) *round {
 	r.redundancy = &redundancy{drill: c, target: r.target, breaks: r.breaks, primaries: r.primaries, events: r.events}
 	var number [4]byte
 	_, _ = rand.Read(number[:]) // cannot fail
-	r.operations = &operations{spec: asked.Run, number: binary.LittleEndian.Uint32(number[:]),
+	out.Mark = binary.LittleEndian.Uint32(number[:])
+	r.operations = &operations{spec: asked.Run, number: out.Mark,
 		dir: filepath.Join(c.o.Dir, filepath.FromSlash(out.Record))}
 	return r
 }
@@ -130,6 +131,9 @@ func (r *round) prepare(ctx context.Context) error {
 		if err := r.target.openPlatform(ctx, p, r.result); err != nil {
 			return &run.Error{Stage: run.Reaching, Err: err}
 		}
+	}
+	if r.target.platform != nil {
+		r.settle(ctx)
 		if err := r.isWhole(); err != nil {
 			return &run.Error{Stage: run.Specification, Err: err}
 		}
@@ -145,7 +149,10 @@ func (r *round) prepare(ctx context.Context) error {
 		if err != nil {
 			return &run.Error{Stage: run.Reaching, Err: err}
 		}
-		if r.seeds, err = writeSeeds(ctx, r.target.uri, asked.Database, placed); err != nil {
+		if err := r.nameRemains(asked.Database); err != nil {
+			return &run.Error{Stage: run.Recording, Err: err}
+		}
+		if r.seeds, err = writeSeeds(ctx, r.target.uri, asked.Database, r.result.Mark, placed); err != nil {
 			return &run.Error{Stage: run.Reaching, Err: err}
 		}
 		r.result.Seeds = len(r.seeds.ids)
@@ -157,7 +164,7 @@ func (r *round) prepare(ctx context.Context) error {
 	}
 	r.operations.books = books{name: asked.Workload.Name, timeout: asked.Load.Timeout.Std(),
 		ledger: ledger.New(ledger.Options{
-			Run: r.operations.number, Seed: asked.Workload.Seed, Writers: max(1, int(asked.Load.Workers))})}
+			Run: r.result.Mark, Seed: asked.Workload.Seed, Writers: max(1, int(asked.Load.Workers))})}
 	if judged := r.spec.Reads; judged != nil {
 		r.operations.books.share = float64(judged.Share)
 	}
@@ -167,15 +174,23 @@ func (r *round) prepare(ctx context.Context) error {
 // isWhole refuses a deployment of which something is missing before the first fault, unless that is wanted. The verdict
 // considers it then. What later rounds lack, the rounds before them have caused.
 func (r *round) isWhole() error {
-	r.target.lacked = notRestored(record.Lab{}, r.target.before, lagUnderLoad)
-	if r.target.lacked == "" || r.result.Number > 1 {
+	t := r.target
+	t.lacked, t.minority = lacking(t.before), minority(t.before, r.spec.Faults, t.voting)
+	var list []string
+	for _, text := range []string{t.lacked, t.minority} {
+		if text != "" {
+			list = append(list, text)
+		}
+	}
+	state := strings.Join(list, "; ")
+	if state == "" || r.result.Number > 1 {
 		return nil
 	}
 	if !r.drill.o.Anyway {
-		return fmt.Errorf("nothing was injected, because the deployment has less redundancy than its members: %s. A fault may leave no "+
-			"majority. Repair it, or begin in this state with --anyway", r.target.lacked)
+		return fmt.Errorf("nothing was injected, because of the state before the first fault: %s. Repair it, or begin in this state with "+
+			"--anyway", state)
 	}
-	r.drill.find("degraded-before", measure.Warning, "before the first fault, %s. Outages and losses are those of this state.", r.target.lacked)
+	r.drill.find("degraded-before", measure.Warning, "before the first fault, %s. Outages and losses are those of this state.", state)
 	return nil
 }
 
@@ -429,7 +444,7 @@ func (r *round) conclude(ctx context.Context, result *record.Run, err error, pro
 		acknowledged: r.operations.acknowledgedBefore(out.Faults, r.clock.shift),
 		unchanged:    r.primaries.unchanged(r.breaks.mustChange(), r.target.before),
 		sharded:      r.target.sharded(), collection: r.operations.unspread(), planned: len(r.spec.Faults),
-		problem: problem, lacked: r.target.lacked})
+		problem: problem, lacked: r.target.lacked, minority: r.target.minority})
 	if ids := doubts(result.Validity); ids != "" {
 		r.drill.find(record.DrillRunInvalid, measure.Warning, "the load of round %d is invalid for reasons other than the fault "+
 			"(%s). Outages and lost writes are valid. Rates, shortfall and the times at which rates were restored are not. See: "+

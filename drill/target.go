@@ -3,7 +3,6 @@ package drill
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -28,7 +27,10 @@ type target struct {
 	uri    string
 	lab    Lab        // nil if the target is not a lab
 	before record.Lab // the lab before the load; only the members of another platform
-	lacked string     // what a platform lacked before the first fault
+	lacked string     // what it lacked before the first fault
+	// minority says which fault of the drill leaves a set without a majority in the state before it; "" if none does.
+	minority string
+	voting   int // members that vote; 0 if that is not known
 	// platform is the lab, or what [Options] has for another target; nil if nothing can be broken there.
 	platform platform.Platform
 	seq      int64     // of the lab's last event before the load
@@ -59,10 +61,6 @@ func (t *target) openLab(ctx context.Context, c *campaign, name string, out *rec
 	}
 	if t.before, err = t.lab.Describe(ctx, true); err != nil {
 		return err
-	}
-	if n := len(t.before.Faults); n > 0 {
-		return fmt.Errorf("lab %s already has a fault (%s %s). Revert it first with: plimsoll lab revert %[1]s --all",
-			name, t.before.Faults[0].Action, t.before.Faults[0].Target)
 	}
 	t.platform = platform.OfLab(t.lab)
 	a, err := t.lab.Address(ctx, c.spec.Run.Durability)

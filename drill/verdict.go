@@ -36,6 +36,8 @@ type evidence struct {
 	planned int
 	// lacked is what the deployment lacked before the first fault, or "".
 	lacked string
+	// minority is which fault left a set without a majority in the state before it, or "".
+	minority string
 	// problem is why the audit failed, or which clients are gone, or "".
 	problem string
 }
@@ -252,7 +254,9 @@ func unknowns(e evidence) []string {
 		open.add("the fault struck the primary of %s, but the primary is still the same member",
 			strings.Join(e.unchanged, " and "))
 	}
-	if e.lacked != "" && slices.ContainsFunc(r.Effects, func(f record.DrillEffect) bool {
+	if e.minority != "" {
+		open.add("%s, so nothing is shown about a failover", e.minority)
+	} else if e.lacked != "" && slices.ContainsFunc(r.Effects, func(f record.DrillEffect) bool {
 		return f.Kind == record.KindWrites && f.Client < 0 && f.Outage < 0
 	}) {
 		open.add("writes did not succeed again while the load ran, and before the fault %s", e.lacked)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // A deployment of which a member is down or late before the fault is refused, unless that is wanted; then the result
@@ -13,7 +14,7 @@ import (
 func TestDeploymentIsWhole(t *testing.T) {
 	late := 30.0
 	member := func(name, state string) record.LabMember {
-		return record.LabMember{Name: name, State: state, Role: "secondary"}
+		return record.LabMember{Name: name, State: state, Role: "secondary", Kind: "mongod", Set: "rs0"}
 	}
 	for name, c := range map[string]struct {
 		change func(*record.LabMember)
@@ -48,6 +49,11 @@ func TestDeploymentIsWhole(t *testing.T) {
 			t.Errorf("%s: a later round is refused", name)
 		}
 	}
+	two := record.Lab{Members: []record.LabMember{member("a", "running"), member("b", "running")}}
+	kill := []spec.Fault{{Strike: spec.ParseStrike("kill:secondary")}}
+	if minority(two, kill, 2) == "" || minority(two, kill, 3) != "" {
+		t.Error("members that are not listed do not count")
+	}
 	down := record.Lab{Members: []record.LabMember{member("a", "running"), member("c", "unreachable")}}
 	if text := notRestored(down, down, lag{}); text != "" {
 		t.Errorf("it waits for a member that was down before: %s", text)
@@ -68,6 +74,12 @@ func TestNothingHoldsWithoutAMajority(t *testing.T) {
 	if verdict, reasons := judge(e); verdict != record.Unknown || !strings.Contains(strings.Join(reasons, " "), "c is unreachable") {
 		t.Errorf("%s, %q", verdict, reasons)
 	}
+	e.lacked, e.minority = "", "kill:a leaves 1 of 3 members of rs0, less than a majority"
+	verdict, reasons := judge(e)
+	if verdict != record.Unknown || !strings.Contains(strings.Join(reasons, " "), e.minority) {
+		t.Errorf("%s, %q", verdict, reasons)
+	}
+	e.lacked, e.minority = "c is unreachable", ""
 	round.Effects[0].Outage = 5e9
 	if verdict, reasons := judge(e); verdict != record.Holds {
 		t.Errorf("an outage that ended: %s, %q", verdict, reasons)

@@ -98,7 +98,7 @@ func TestFaultsInPlace(t *testing.T) {
 func TestFaultsEndWithTheirDisks(t *testing.T) {
 	v := &fakeVolume{name: "rs0-1"}
 	all := &injected{LabFault: record.LabFault{Action: fault.DiskFail},
-		job: &action.Job{Action: fault.Find(fault.DiskFail),
+		job: &action.Job{Action: action.Find(fault.DiskFail),
 			Target: action.Target{Host: &fakeHost{name: "host1"}, Volume: v, Disks: []string{"d1", "d2"}, AllDisks: true}}}
 	var p inPlace
 	p.add(all, 0, nil)

@@ -183,7 +183,50 @@ func (d *Deployment) Members(ctx context.Context) ([]record.LabMember, error) {
 	if !slices.ContainsFunc(list, func(m record.LabMember) bool { return m.State == running }) {
 		return nil, fmt.Errorf("no member answers. %s (%s): %s", list[0].Name, list[0].Address, d.hide(list[0].Problem))
 	}
+	d.place(list)
+	d.lags(list)
 	return append(list, d.unnamed(list)...), nil
+}
+
+// place sets the set of members that do not answer, which those that answer know.
+func (d *Deployment) place(list []record.LabMember) {
+	for i := range list {
+		for k, of := range list {
+			if list[i].Set == "" && of.State == running &&
+				slices.Contains(d.members[k].last().Hello.Members(), d.members[i].Address) {
+				list[i].Set = of.Set
+			}
+		}
+	}
+}
+
+// lagLeast is the shortest replication lag that the answers to hello show. They have whole seconds, and do not come at
+// the same time.
+const lagLeast = 2 * time.Second
+
+// lags sets the replication lag of secondaries: how much earlier their last write is than the latest one of a named
+// member of their set, except what they are configured to be behind.
+func (d *Deployment) lags(list []record.LabMember) {
+	last := func(i int) int64 { return int64(d.members[i].last().Hello.LastWrite.OpTime.TS.T) }
+	latest := map[string]int64{}
+	for i, m := range list {
+		if m.Role == "primary" || m.Role == "secondary" {
+			latest[m.Set] = max(latest[m.Set], last(i))
+		}
+	}
+	for i := range list {
+		m := &list[i]
+		if m.Role != "secondary" || last(i) == 0 {
+			continue
+		}
+		meant, _ := server.Number(d.members[i].last().Hello.Raw, "secondaryDelaySecs")
+		before, _ := server.Number(d.members[i].last().Hello.Raw, "slaveDelay") // until 4.4
+		lag := float64(latest[m.Set]-last(i)) - meant - before
+		if lag < lagLeast.Seconds() {
+			lag = 0
+		}
+		m.LagSeconds = &lag
+	}
 }
 
 // unnamed are the members that only the sets of named members know.
@@ -197,13 +240,16 @@ func (d *Deployment) unnamed(named []record.LabMember) (list []record.LabMember)
 			continue
 		}
 		h := m.last().Hello
-		for _, address := range h.Data() {
+		for _, address := range h.Members() {
 			if slices.ContainsFunc(d.members, func(m *member) bool { return m.known() == address || m.Address == address }) ||
 				slices.ContainsFunc(list, func(m record.LabMember) bool { return m.Address == address }) {
 				continue
 			}
 			other := record.LabMember{Name: address, Address: address, Kind: "mongod", Set: h.SetName, State: running}
 			other.Host, _, _ = net.SplitHostPort(address)
+			if slices.Contains(h.Arbiters, address) {
+				other.Role = "arbiter"
+			}
 			if !primaries[h.SetName] && server.Text(h.Raw, "primary") == address {
 				other.Role = "primary"
 			}

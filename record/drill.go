@@ -53,6 +53,8 @@ type DrillRound struct {
 	Number int `json:"number"`
 	// Record is the directory of the run's record, below that of the drill.
 	Record string `json:"record"`
+	// Mark is the number that its writes carry, by which their documents are recognized.
+	Mark uint32 `json:"mark,omitempty"`
 	// Delay is the random delay of its faults, in nanoseconds: they and the end of the load are later than specified.
 	Delay int64 `json:"delay_ns,omitempty"`
 	// Status is its status, Problem what went wrong.

@@ -26,6 +26,7 @@ const compatibility = "featureCompatibilityVersion"
 var parameters = []parameter{
 	{names: []since{{0, 0, compatibility}}},
 	{names: []since{{0, 0, "journalCommitInterval"}}},
+	{names: []since{{0, 0, "logLevel"}}},
 	{names: []since{{0, 0, "syncdelay"}}},
 	{names: []since{{0, 0, "ttlMonitorEnabled"}}},
 	{names: []since{{0, 0, "replWriterThreadCount"}}},

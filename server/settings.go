@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strconv"
 
@@ -10,7 +11,7 @@ import (
 )
 
 // optionGroups are the groups of options with an effect on speed and durability. Other groups may have paths of keys.
-var optionGroups = [...]string{"storage", "replication", "sharding", "operationProfiling"}
+var optionGroups = [...]string{"storage", "replication", "sharding", "operationProfiling", "setParameter"}
 
 // Settings queries the settings with an effect on speed and durability, by name: options, parameters, the configuration
 // of the set, concerns, the storage engine. It sends only queries that the kind of server supports. The error joins an
@@ -55,6 +56,29 @@ func Settings(ctx context.Context, c Commander, id Identity) (map[string]string,
 	}
 	s.status(asked("storage engine", "serverStatus"))
 	return s, errors.Join(refused...)
+}
+
+// Profiler describes the profiler of a database, and the operations that the server logs as slow: the level, the
+// threshold in milliseconds, and the share. It is empty with a server's defaults, for a server without a profiler, and
+// for a user who may not query it.
+func Profiler(ctx context.Context, c Commander, id Identity, database string) string {
+	if id.Kind != Mongod {
+		return ""
+	}
+	reply, err := QueryDB(ctx, c, database, bson.D{{Key: "profile", Value: -1}})
+	if err != nil {
+		return ""
+	}
+	level, slow := whole(reply, "was"), whole(reply, "slowms")
+	share, known := Number(reply, "sampleRate")
+	if level == 0 && slow == 100 && (share == 1 || !known) {
+		return ""
+	}
+	text := fmt.Sprintf("level %d, slowms %d, sampleRate %g", level, slow, share)
+	if filter := lookup(reply, "filter"); filter.Type != 0 {
+		text += ", filter " + filter.String()
+	}
+	return text
 }
 
 // settings are values by name.

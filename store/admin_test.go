@@ -66,7 +66,7 @@ func TestServerInfo(t *testing.T) {
 			"defaultWriteConcern.wtimeout": "0", "storage engine": "wiredTiger", "storage engine persistent": "true",
 			"wiredTiger cache bytes": "1073741824",
 		}}
-	if d := cmp.Diff(want, ServerInfo(t.Context(), c)); d != "" {
+	if d := cmp.Diff(want, ServerInfo(t.Context(), c, "d")); d != "" {
 		t.Error(d)
 	}
 }
@@ -77,7 +77,7 @@ func TestServerInfoOfOthers(t *testing.T) {
 		"buildInfo":    bson.D{{Key: "version", Value: "7.0.77"}, {Key: "ferretdb", Value: bson.D{{Key: "version", Value: "v2.7.0"}}}, ok},
 		"serverStatus": errors.New("mongodb://joe:secret@h broke"),
 	}}
-	info := ServerInfo(t.Context(), c)
+	info := ServerInfo(t.Context(), c, "d")
 	if info.Kind != "ferretdb" || info.Version != "v2.7.0" || info.Topology != "standalone" || info.Settings["imitated version"] != "7.0.77" {
 		t.Errorf("%+v", info)
 	}
@@ -86,8 +86,25 @@ func TestServerInfoOfOthers(t *testing.T) {
 		t.Errorf("notes %q", info.Notes)
 	}
 	c.answers = map[string]any{"hello": bson.D{{Key: "msg", Value: "isdbgrid"}, ok}}
-	if info := ServerInfo(t.Context(), c); info.Kind != "mongos" || info.Topology != "sharded" {
+	if info := ServerInfo(t.Context(), c, "d"); info.Kind != "mongos" || info.Topology != "sharded" {
 		t.Errorf("%+v", info)
+	}
+}
+
+// The profiler and the parameters that differ from a server's defaults are settings, because they cost time.
+func TestServerInfoHasTheProfiler(t *testing.T) {
+	for want, reply := range map[string]bson.D{
+		"":                                    {{Key: "was", Value: 0}, {Key: "slowms", Value: 100}, {Key: "sampleRate", Value: 1.0}, ok},
+		"level 2, slowms 100, sampleRate 1":   {{Key: "was", Value: 2}, {Key: "slowms", Value: 100}, {Key: "sampleRate", Value: 1.0}, ok},
+		"level 0, slowms -1, sampleRate 0.25": {{Key: "was", Value: 0}, {Key: "slowms", Value: -1}, {Key: "sampleRate", Value: 0.25}, ok},
+	} {
+		c := &commands{answers: map[string]any{
+			"hello": bson.D{{Key: "isWritablePrimary", Value: true}, ok}, "buildInfo": bson.D{{Key: "version", Value: "7.0.1"}, ok}, "profile": reply,
+			"getCmdLineOpts": bson.D{{Key: "parsed", Value: bson.D{{Key: "setParameter", Value: bson.D{{Key: "cursorTimeoutMillis", Value: 5}}}}}, ok}}}
+		info := ServerInfo(t.Context(), c, "d")
+		if info.Settings["profiler"] != want || info.Settings["setParameter.cursorTimeoutMillis"] != "5" {
+			t.Errorf("%q: %q", want, info.Settings)
+		}
 	}
 }
 
@@ -168,6 +185,6 @@ func FuzzCheckReply(f *testing.F) {
 		for _, name := range []string{"hello", "buildInfo", "getCmdLineOpts", "getParameter", "getDefaultRWConcern", "serverStatus"} {
 			c.answers[name] = reply
 		}
-		_ = ServerInfo(context.Background(), c)
+		_ = ServerInfo(context.Background(), c, "d")
 	})
 }

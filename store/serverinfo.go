@@ -8,8 +8,9 @@ import (
 	"github.com/plimsoll-bench/plimsoll/server"
 )
 
-// ServerInfo queries the software, topology and settings of a target. A query that fails becomes a note.
-func ServerInfo(ctx context.Context, c server.Commander) Info {
+// ServerInfo queries the software, topology and settings of a target, and the profiler of a database. A query that
+// fails becomes a note.
+func ServerInfo(ctx context.Context, c server.Commander, database string) Info {
 	id, err := server.Identify(ctx, c)
 	info := Info{Kind: id.Kind, Version: id.Version.Text, SetName: id.Hello.SetName, Hosts: id.Hello.Members()}
 	info.noteRefused(err)
@@ -18,6 +19,9 @@ func ServerInfo(ctx context.Context, c server.Commander) Info {
 	}
 	info.Settings, err = server.Settings(ctx, c, id)
 	info.noteRefused(err)
+	if text := server.Profiler(ctx, c, id, database); text != "" {
+		info.Settings["profiler"] = text
+	}
 	if id.Kind == server.FerretDB {
 		info.Version = id.Release
 		info.Settings["imitated version"] = id.Version.Text

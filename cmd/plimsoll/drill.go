@@ -139,6 +139,7 @@ func newDrillCommand(env *environment) *cobra.Command {
 	webFlag(cmd, &o.web)
 	addAgentFlags(fs, &o.agents)
 	o.engine.add(fs)
+	cmd.AddCommand(newDrillCleanCommand(env))
 	return cmd
 }
 
@@ -221,7 +222,7 @@ func (o *drillOptions) run(cmd *cobra.Command, env *environment, args []string) 
 	}
 	fmt.Fprintf(env.stderr, "record: %s\n", dir)
 	if err != nil {
-		return runError(err)
+		return nameRemains(runError(err), d)
 	}
 	return ending(drill.Conclude(d))
 }

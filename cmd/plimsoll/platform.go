@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -110,14 +109,7 @@ func platformStatus(env *environment) error {
 		fmt.Fprintln(env.stdout, "no fault is in the journal")
 	}
 	for _, e := range left {
-		who := "its drill has ended"
-		if e.Watched && e.Holder == 0 && env.now().Before(e.Until) {
-			who += ", and its watchdog reverts it at " + e.Until.Format(time.TimeOnly)
-		}
-		if e.Holder > 0 {
-			who = fmt.Sprintf("its drill runs (process %d)", e.Holder)
-		}
-		fmt.Fprintf(env.stdout, "%s on %s, since %s; %s\n", e.Fault, e.Member, e.Since.Format(time.RFC3339), who)
+		fmt.Fprintln(env.stdout, stillInjected(env, e))
 		switch step, stepErr := healers(env).Step(e); {
 		case stepErr != nil:
 			err = errors.Join(err, fmt.Errorf("%s on %s: %w", e.Fault, e.Member, stepErr))

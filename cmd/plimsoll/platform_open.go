@@ -40,16 +40,17 @@ func openFaults(env *environment, address string) (list []platform.Entry) {
 
 // stillInjected says of a fault what it is, since when, and how it ends.
 func stillInjected(env *environment, e platform.Entry) string {
-	text := fmt.Sprintf("%s is still injected on %s, since %s (%s)", e.Fault, e.Member, e.Since.Format(time.RFC3339),
+	text := fmt.Sprintf("%s is still injected on %s, since %s (%s); ", e.Fault, e.Member, e.Since.Format(time.RFC3339),
 		figure.Duration(env.now().Sub(e.Since).Round(time.Second)))
 	switch {
 	case e.Holder > 0:
-		return fmt.Sprintf("%s, by the drill of process %d, which reverts it", text, e.Holder)
+		return fmt.Sprintf("%sits drill runs (process %d) and reverts it", text, e.Holder)
 	case e.Watched && env.now().Before(e.Until):
-		return fmt.Sprintf("%s. Its drill has ended, and a watchdog reverts it at %s. Revert it now: plimsoll platform heal", text,
-			e.Until.Format(time.TimeOnly))
+		text += "its drill has ended, and its watchdog reverts it at " + e.Until.Format(time.TimeOnly)
+	default:
+		text += "its drill has ended, and nothing reverts it"
 	}
-	return text + ". Its drill has ended. Revert it: plimsoll platform heal"
+	return text + ". Revert it now: plimsoll platform heal"
 }
 
 // warnOfFaults warns of the faults that are injected into a target.

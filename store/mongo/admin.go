@@ -34,7 +34,7 @@ func (s *Store) RunCommand(ctx context.Context, db string, cmd []byte) ([]byte, 
 func (s *Store) Info(ctx context.Context) (store.Info, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.cfg.Timeout)
 	defer cancel()
-	info := store.ServerInfo(ctx, s)
+	info := store.ServerInfo(ctx, s, s.cfg.Database)
 	maps.Copy(info.Settings, s.used.text)
 	return info, ctx.Err()
 }

@@ -95,7 +95,7 @@ func (l *link) authenticate(ctx context.Context, c *credentials) error {
 	if err = l.converse(ctx, c, mech, client.NewConversation()); err == nil {
 		return nil
 	}
-	err = fmt.Errorf("authentication of user %q on database %q at %s with %s failed: %w (check user, password and authSource)",
+	err = fmt.Errorf("authentication failed for user %q on database %q at %s with %s: %w (check user, password and authSource)",
 		c.user, c.source, l.addr, mech, err)
 	var refusal *store.ServerError
 	var broken *scramError

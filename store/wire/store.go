@@ -275,7 +275,7 @@ func (s *Store) runOnce(ctx context.Context, db string, cmd []byte) ([]byte, err
 }
 
 func (s *Store) Info(ctx context.Context) (store.Info, error) {
-	info := store.ServerInfo(ctx, s)
+	info := store.ServerInfo(ctx, s, s.st.database)
 	info.Notes = append(info.Notes, s.st.notes...)
 	s.st.describe(info.Settings)
 	if info.Kind == "" {

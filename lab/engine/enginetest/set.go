@@ -1,8 +1,10 @@
 package enginetest
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -25,9 +27,13 @@ type Set struct {
 	Script string
 	// Names are the members db1, db2, …, and Addresses are host:port of each.
 	Names, Addresses []string
-	// URI is the address of the whole set.
-	URI string
+	// URI is the address of the whole set. With authentication it has the user root, and Writer is that of a user who may
+	// only read and write.
+	URI, Writer string
 }
+
+// password is that of the users of a set with authentication.
+const password = "correct horse"
 
 // script is the text of [Set.Script]. DIR has a directory for each member, with its port and the id of its process. A
 // process that init has not reaped is dead.
@@ -38,7 +44,8 @@ state() { sed -n 's/^State:[[:space:]]*\(.\).*/\1/p' /proc/$(cat $dir/pid)/statu
 case $1 in
 start)
 	case "$(state)" in ''|Z) ;; *) exit 0 ;; esac
-	setsid 'BINARY' --replSet rs0 --bind_ip 127.0.0.1 --port $(cat $dir/port) --dbpath $dir/data --logpath $dir/log >/dev/null 2>&1 </dev/null &
+	setsid 'BINARY' --replSet rs0 --bind_ip 127.0.0.1 --port $(cat $dir/port) --dbpath $dir/data --logpath $dir/log KEY \
+		>/dev/null 2>&1 </dev/null &
 	echo $! >$dir/pid ;;
 stop)
 	kill -TERM $(cat $dir/pid)
@@ -55,9 +62,44 @@ esac
 // StartSet starts a replica set of a mongod and waits for its primary. It ends with the test.
 func StartSet(t testing.TB, binary string, members int) *Set {
 	t.Helper()
+	return startSet(t, binary, members, false)
+}
+
+// StartSecureSet is [StartSet] with a key file and authentication.
+func StartSecureSet(t testing.TB, binary string, members int) *Set {
+	t.Helper()
+	s := startSet(t, binary, members, true)
+	ctx, cancel := context.WithTimeout(context.Background(), startLimit)
+	defer cancel()
+	open := s.URI
+	for _, user := range []string{"root", "writer"} { // the first is created without a user, the second by the first
+		client, err := mongo.Connect(options.Client().ApplyURI(cmp.Or(s.Writer, open)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = client.Disconnect(ctx) }()
+		role := map[string]string{"root": "root", "writer": "readWriteAnyDatabase"}[user]
+		if err := client.Database("admin").RunCommand(ctx, bson.D{{Key: "createUser", Value: user}, {Key: "pwd", Value: password},
+			{Key: "roles", Value: bson.A{role}}, {Key: "writeConcern", Value: bson.D{{Key: "w", Value: "majority"}}}}).Err(); err != nil {
+			t.Fatal(err)
+		}
+		s.URI, s.Writer = s.Writer, strings.Replace(open, "//", "//"+url.UserPassword(user, password).String()+"@", 1)
+	}
+	return s
+}
+
+func startSet(t testing.TB, binary string, members int, secure bool) *Set {
+	t.Helper()
 	dir := t.TempDir()
 	s := &Set{Script: filepath.Join(dir, "ctl")}
-	text := strings.NewReplacer("DIR", dir, "BINARY", binary).Replace(script)
+	key := ""
+	if secure {
+		key = "--keyFile '" + filepath.Join(dir, "key") + "'"
+		if err := os.WriteFile(filepath.Join(dir, "key"), []byte(strings.Repeat("key0", 16)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	text := strings.NewReplacer("DIR", dir, "BINARY", binary, "KEY", key).Replace(script)
 	if err := os.WriteFile(s.Script, []byte(text), 0o700); err != nil {
 		t.Fatal(err)
 	}

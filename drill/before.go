@@ -1,0 +1,111 @@
+package drill
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/plimsoll-bench/plimsoll/fault"
+	"github.com/plimsoll-bench/plimsoll/platform"
+	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/server"
+	"github.com/plimsoll-bench/plimsoll/spec"
+)
+
+// settleAtMost is how long a drill waits for members that are just starting or catching up before it refuses them.
+const settleAtMost = 10 * time.Second
+
+// lacking says what a deployment lacks before the first fault: members that are down, lag, or are neither primary nor
+// secondary; volumes without all copies; faults that are in place already. It is empty for nothing.
+func lacking(before record.Lab) string {
+	var list []string
+	for _, f := range before.Faults {
+		list = append(list, fmt.Sprintf("%s %s is in place", f.Action, f.Target))
+	}
+	for _, m := range before.Members {
+		if m.Kind == "mongod" && m.State == "running" && m.Role == "unknown" {
+			list = append(list, m.Name+" is neither primary nor secondary (it starts, copies all data, or rolls back)")
+		}
+	}
+	if text := notRestored(record.Lab{}, before, lagUnderLoad); text != "" {
+		list = append(list, text)
+	}
+	return strings.Join(list, ", ")
+}
+
+// settle waits for members that are just starting or catching up, so that only what lasts is refused. The steps that
+// follow report an error.
+func (r *round) settle(ctx context.Context) {
+	t := r.target
+	if t.lab == nil {
+		t.voting = t.queryVoting(ctx)
+	}
+	for end := time.Now().Add(settleAtMost); lacking(t.before) != "" && time.Now().Before(end); {
+		if platform.Pause(ctx, pollEvery) != nil {
+			return
+		}
+		if t.lab == nil {
+			if now, err := t.platform.Members(ctx); err == nil {
+				t.before.Members = now
+			}
+		} else if now, err := t.lab.Describe(ctx, true); err == nil {
+			t.before = now
+		}
+	}
+}
+
+// queryVoting returns how many members of the set vote; 0 if that is not known.
+func (t *target) queryVoting(ctx context.Context) int {
+	ctx, cancel := context.WithTimeout(ctx, queryAtMost)
+	defer cancel()
+	c, closeIt, err := t.commander()
+	if err != nil {
+		return 0
+	}
+	defer closeIt()
+	config, _ := server.QueryOwnConfig(ctx, c) // a router has none, and a user may lack the privilege
+	return config.Voting
+}
+
+// wasInPlace reports whether a fault was in place before the load.
+func wasInPlace(before record.Lab, f record.LabFault) bool {
+	return slices.ContainsFunc(before.Faults, func(b record.LabFault) bool { return b.ID == f.ID })
+}
+
+// minority says which fault takes one member away and so leaves a set of mongod without a majority, because of the
+// state before it; "" if none does. A server without others has no majority to lose, and several members at once are
+// meant to take it. voting is the number of members that vote, 0 if it is not known: members that are not listed may be
+// up.
+func minority(before record.Lab, faults []spec.Fault, voting int) string {
+	for _, f := range faults {
+		a := fault.Find(f.Strike.Action)
+		if a == nil || !a.TakesDown {
+			continue
+		}
+		target := f.Strike.Target
+		set, role := "", target
+		if i := strings.LastIndexByte(target, '/'); i >= 0 {
+			set, role = target[:i], target[i+1:]
+		}
+		for _, name := range setsOf(before) {
+			voters, up, hit := 0, 0, false
+			for _, m := range before.Members {
+				if m.Set != name || m.Kind != "mongod" {
+					continue
+				}
+				voters++
+				runs := m.State == "running" && m.Role != "unknown"
+				if runs {
+					up++
+				}
+				hit = hit || runs && (m.Name == target || (set == "" || set == name) && (role == "random" || role == m.Role))
+			}
+			if hit && voters > 1 && voters >= voting && up-1 <= voters/2 {
+				return fmt.Sprintf("%s leaves %d of %d members of %s, less than a majority", f.Strike, up-1, voters, name)
+			}
+		}
+	}
+	return ""
+}
