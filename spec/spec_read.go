@@ -1,6 +1,7 @@
 package spec
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -186,7 +187,7 @@ func (k *keyCheck) checkZero(n *yaml.Node, path string) error {
 	if n.Tag != "!!null" {
 		zero = n.Value
 	}
-	if err := refuseZero(path, zero); err != nil {
+	if err := RefuseZero(path, zero); err != nil {
 		return fmt.Errorf("line %d: %s: %w", n.Line, path, err)
 	}
 	return nil
@@ -258,17 +259,21 @@ func KeysOf(t reflect.Type) []string {
 	return keys
 }
 
-func fieldOf(t reflect.Type, key string) (reflect.StructField, bool) {
-	for i := range t.NumField() {
-		if f := t.Field(i); KeyOf(f) == key {
+// fieldOf finds the field of a key, also in embedded structures.
+func fieldOf(t reflect.Type, key string) (found reflect.StructField, ok bool) {
+	if t.Kind() != reflect.Struct || key == "" {
+		return found, false
+	}
+	for _, f := range reflect.VisibleFields(t) {
+		if f.IsExported() && !f.Anonymous && KeyOf(f) == key {
 			return f, true
 		}
 	}
-	return reflect.StructField{}, false
+	return found, false
 }
 
-// KeyOf is the YAML key of a field.
+// KeyOf is the YAML key of a field, or the JSON key of a type that is in records only.
 func KeyOf(f reflect.StructField) string {
-	name, _, _ := strings.Cut(f.Tag.Get("yaml"), ",")
+	name, _, _ := strings.Cut(cmp.Or(f.Tag.Get("yaml"), f.Tag.Get("json")), ",")
 	return name
 }

@@ -103,7 +103,8 @@ installation without Patroni gets it in a copy, which replaces it when all its p
   plimsoll engine install mongod --version 7.0
   plimsoll engine install mongod --version 8.0.21 --mirror /srv/mirror/mongodb
   plimsoll engine install mongod --archive percona-server-mongodb.tar.gz --sha256 HEX`,
-		Args: exactlyOne("engine"),
+		Args:      exactlyOne("engine"),
+		ValidArgs: []string{engine.Mongod, engine.DocumentDB},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			e, err := findEngine(env, args[0])
 			if err != nil {
@@ -150,7 +151,8 @@ With --tls, it has the name of the file with the certificate authority (tlsCAFil
   plimsoll engine run mongod --data ./data --cache-gb 1 --set ttlMonitorEnabled=false
   plimsoll engine run mongod --auth --tls
   plimsoll engine run documentdb --port 27017 --synchronous-commit off`,
-		Args: exactlyOne("engine"),
+		Args:      exactlyOne("engine"),
+		ValidArgs: []string{engine.Mongod, engine.DocumentDB},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			e, err := findEngine(env, args[0])
 			if err != nil {

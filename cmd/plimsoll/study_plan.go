@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -23,18 +22,13 @@ import (
 
 // studyFlags override keys of the file of a study.
 type studyFlags struct {
-	trials, budget string
-	seed           uint64
-	engine         engineFlags
-	agentShare
+	settings
+	engine engineFlags
 }
 
 func (f *studyFlags) add(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.trials, "trials", "", "`number` of trials of each configuration (default: from the file)")
-	cmd.Flags().Uint64Var(&f.seed, "seed", 0, "seed of the order of the trials (default: from the file)")
-	cmd.Flags().StringVar(&f.budget, "budget", "", "refuse a plan that takes longer than this `time`, for example 8h (default: from the file)")
-	f.engine.add(cmd.Flags())
-	f.agentShare.add(cmd.Flags())
+	f.settings = addSettings(cmd, &spec.Study{}, studySettings)
+	f.engine.add(cmd)
 }
 
 // readStudy reads a study from a file (- for standard input), applies the flags and completes it. asked is the study
@@ -50,7 +44,7 @@ func (f *studyFlags) readStudy(ctx context.Context, env *environment, name strin
 		asked = &given
 	}
 	complete, err = study.Complete(given)
-	return complete, asked, withExit(exitUsage, err)
+	return complete, asked, withExit(exitUsage, f.named(err))
 }
 
 func (f *studyFlags) readStudyFile(ctx context.Context, env *environment, name string) (spec.Study, error) {
@@ -73,18 +67,6 @@ func (f *studyFlags) readStudyFile(ctx context.Context, env *environment, name s
 	return asked, f.apply(&asked)
 }
 
-func (f *studyFlags) apply(asked *spec.Study) error {
-	if err := cmp.Or(parseFlag(&asked.Trials, "trials", f.trials, spec.ParseCount),
-		parseFlag(&asked.Budget, "budget", f.budget, spec.ParseDuration)); err != nil {
-		return err
-	}
-	if f.trials != "" && asked.Trials < 1 {
-		return usageError("--trials: %v is less than 1; give 1 or more", asked.Trials)
-	}
-	asked.Seed = cmp.Or(f.seed, asked.Seed)
-	return f.agentShare.apply(&asked.Run)
-}
-
 func planOptions(ctx context.Context, env *environment) study.PlanOptions {
 	return study.PlanOptions{CheckLab: checkStudyLab(ctx, env), Metric: func(name string) (string, error) {
 		m, err := judge.ParseMetric(name)
@@ -94,7 +76,6 @@ func planOptions(ctx context.Context, env *environment) study.PlanOptions {
 
 func newStudyPlanCommand(env *environment) *cobra.Command {
 	var flags studyFlags
-	var alias suiteAlias
 	var format string
 	cmd := &cobra.Command{
 		Use:   "plan FILE",
@@ -109,18 +90,7 @@ Exit codes: 0 valid plan, 2 error in the file, level that the target does not su
 		Args: exactlyOne("study file"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if isSuite(args[0]) {
-				ofSuite, err := alias.flags(&flags)
-				if err != nil {
-					return err
-				}
-				p, err := ofSuite.plan(cmd.Context(), env, args[0], newDir("suites", "suite", env.now()))
-				if err != nil {
-					return err
-				}
-				return planSuite(env, p, format)
-			}
-			if err := alias.refused(args[0]); err != nil {
-				return err
+				return ofSuite("plan", args[0])
 			}
 			spec, _, err := flags.readStudy(cmd.Context(), env, args[0])
 			if err != nil {
@@ -130,7 +100,6 @@ Exit codes: 0 valid plan, 2 error in the file, level that the target does not su
 		},
 	}
 	flags.add(cmd)
-	alias.add(cmd)
 	formatFlag(cmd.Flags(), &format, "plan", "text", "json")
 	return cmd
 }

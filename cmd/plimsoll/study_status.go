@@ -26,7 +26,7 @@ to continue. 'plimsoll show DIR' prints the result.`,
 		Args: exactlyOne("directory of a study"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if holds(args[0], record.SuiteFile) {
-				return suiteStatus(env, args[0], format)
+				return ofSuite("status", args[0])
 			}
 			s, err := record.OpenStudy(args[0])
 			if err != nil {
