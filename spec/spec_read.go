@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"regexp"
 	"strings"
+	"sync"
 
 	"go.yaml.in/yaml/v4"
 
@@ -259,17 +260,26 @@ func KeysOf(t reflect.Type) []string {
 	return keys
 }
 
+// fieldsByKey has the fields of types that were looked at, by their keys: commands have hundreds of flags with paths.
+var fieldsByKey sync.Map
+
 // fieldOf finds the field of a key, also in embedded structures.
 func fieldOf(t reflect.Type, key string) (found reflect.StructField, ok bool) {
-	if t.Kind() != reflect.Struct || key == "" {
+	if t.Kind() != reflect.Struct {
 		return found, false
 	}
-	for _, f := range reflect.VisibleFields(t) {
-		if f.IsExported() && !f.Anonymous && KeyOf(f) == key {
-			return f, true
+	known, ok := fieldsByKey.Load(t)
+	if !ok {
+		fields := map[string]reflect.StructField{}
+		for _, f := range reflect.VisibleFields(t) {
+			if name := KeyOf(f); name != "" && f.IsExported() && !f.Anonymous {
+				fields[name] = f
+			}
 		}
+		known, _ = fieldsByKey.LoadOrStore(t, fields)
 	}
-	return found, false
+	found, ok = known.(map[string]reflect.StructField)[key]
+	return found, ok
 }
 
 // KeyOf is the YAML key of a field, or the JSON key of a type that is in records only.

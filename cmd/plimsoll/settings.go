@@ -78,16 +78,14 @@ func below(key string, table []setting) []setting {
 	return table
 }
 
-// replaced replaces the rows of a table that others have the flags of, and appends the further ones.
+// replaced replaces the rows of a table that have the flags of others. Their groups stay, and their words unless others have own ones.
 func replaced(table []setting, others ...setting) []setting {
 	table = slices.Clone(table)
 	for _, o := range others {
 		i := slices.IndexFunc(table, func(s setting) bool { return s.flag == o.flag })
-		if i < 0 {
-			table = append(table, o)
-			continue
+		if o.group = table[i].group; o.words == nil {
+			o.words = table[i].words
 		}
-		o.group, o.words = table[i].group, table[i].words
 		table[i] = o
 	}
 	return table
@@ -105,11 +103,6 @@ func briefly(table []setting, flags ...string) []setting {
 // only are the rows with some flags.
 func only(table []setting, flags ...string) []setting {
 	return slices.DeleteFunc(slices.Clone(table), func(s setting) bool { return !slices.Contains(flags, s.flag) })
-}
-
-// without are the rows but those with some flags.
-func without(table []setting, flags ...string) []setting {
-	return slices.DeleteFunc(slices.Clone(table), func(s setting) bool { return slices.Contains(flags, s.flag) })
 }
 
 // settings are the flags of a table.
@@ -131,7 +124,9 @@ func addSettings(cmd *cobra.Command, usual any, table []setting) (all settings) 
 		v := &settingValue{setting: s, of: reflect.TypeOf(usual).Elem()}
 		var known, placed bool
 		v.key, known = spec.PathIn(v.of, s.path)
-		v.place, placed = spec.PathIn(v.of, s.at)
+		if v.place, placed = v.key, known; s.at != s.path {
+			v.place, placed = spec.PathIn(v.of, s.at)
+		}
 		if !known || !placed {
 			panic("--" + s.flag + ": " + v.of.String() + " has no key " + s.path) // a test makes all commands
 		}
