@@ -321,17 +321,9 @@ var zeros = map[string]string{
 	"load_phase.parallel": "Remove it for 16",
 }
 
-// NotZero refuses an empty value, or zero, of a key of a run for which it would silently become the default. text is
-// the value as written.
-func NotZero[T comparable](key, text string, value T) error {
-	var zero T
-	if value != zero {
-		return nil
-	}
-	return refuseZero(key, text)
-}
-
-func refuseZero(key, text string) error {
+// RefuseZero refuses an empty value, or zero, of a key of a run for which it would silently become the default. text is
+// the value as written; its error does not name the key.
+func RefuseZero(key, text string) error {
 	instead, refused := zeros[strings.TrimPrefix(key, "run.")]
 	switch {
 	case !refused:

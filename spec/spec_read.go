@@ -1,12 +1,14 @@
 package spec
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"reflect"
 	"regexp"
 	"strings"
+	"sync"
 
 	"go.yaml.in/yaml/v4"
 
@@ -186,7 +188,7 @@ func (k *keyCheck) checkZero(n *yaml.Node, path string) error {
 	if n.Tag != "!!null" {
 		zero = n.Value
 	}
-	if err := refuseZero(path, zero); err != nil {
+	if err := RefuseZero(path, zero); err != nil {
 		return fmt.Errorf("line %d: %s: %w", n.Line, path, err)
 	}
 	return nil
@@ -258,17 +260,30 @@ func KeysOf(t reflect.Type) []string {
 	return keys
 }
 
-func fieldOf(t reflect.Type, key string) (reflect.StructField, bool) {
-	for i := range t.NumField() {
-		if f := t.Field(i); KeyOf(f) == key {
-			return f, true
-		}
+// fieldsByKey has the fields of types that were looked at, by their keys: commands have hundreds of flags with paths.
+var fieldsByKey sync.Map
+
+// fieldOf finds the field of a key, also in embedded structures.
+func fieldOf(t reflect.Type, key string) (found reflect.StructField, ok bool) {
+	if t.Kind() != reflect.Struct {
+		return found, false
 	}
-	return reflect.StructField{}, false
+	known, ok := fieldsByKey.Load(t)
+	if !ok {
+		fields := map[string]reflect.StructField{}
+		for _, f := range reflect.VisibleFields(t) {
+			if name := KeyOf(f); name != "" && f.IsExported() && !f.Anonymous {
+				fields[name] = f
+			}
+		}
+		known, _ = fieldsByKey.LoadOrStore(t, fields)
+	}
+	found, ok = known.(map[string]reflect.StructField)[key]
+	return found, ok
 }
 
-// KeyOf is the YAML key of a field.
+// KeyOf is the YAML key of a field, or the JSON key of a type that is in records only.
 func KeyOf(f reflect.StructField) string {
-	name, _, _ := strings.Cut(f.Tag.Get("yaml"), ",")
+	name, _, _ := strings.Cut(cmp.Or(f.Tag.Get("yaml"), f.Tag.Get("json")), ",")
 	return name
 }

@@ -28,7 +28,7 @@ type level struct {
 
 // change sets one field.
 type change struct {
-	field field
+	path  spec.Path
 	value reflect.Value
 	plain any // the value as records keep it
 	unset bool
@@ -66,15 +66,15 @@ func readFactors(asked *spec.Study) ([]factor, error) {
 func newChanges(set map[string]any) ([]change, error) {
 	var changes []change
 	for _, path := range slices.Sorted(maps.Keys(set)) {
-		f, err := find(path)
+		p, err := find(path)
 		if err != nil {
 			return nil, err
 		}
-		v, err := convert(f.typ, set[path])
+		v, err := spec.Convert(p.Type, set[path])
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", path, err)
 		}
-		changes = append(changes, change{f, v, plain(v), set[path] == nil})
+		changes = append(changes, change{p, v, plain(v), set[path] == nil})
 	}
 	return changes, nil
 }
@@ -89,9 +89,9 @@ func noDefaults(base settings, changes []change, lab bool) error {
 		if !c.value.IsZero() || c.unset || c.value.Kind() == reflect.String {
 			continue
 		}
-		if v, given := c.field.get(&w); given && !v.IsZero() {
+		if v, given := c.path.Get(&w); given && !v.IsZero() {
 			errs = append(errs, fmt.Errorf("%s: %v means the default, which is %v here. Use that value, or remove the level",
-				c.field.path, c.value.Interface(), v.Interface()))
+				c.path.Name, c.value.Interface(), v.Interface()))
 		}
 	}
 	return errors.Join(errs...)
@@ -102,12 +102,12 @@ func needsLab(asked *spec.Study, changes []change) error {
 	_, isLab := spec.LabOf(asked.Run.Target)
 	for _, c := range changes {
 		switch {
-		case !c.field.lab || asked.Lab != nil:
+		case ownerOf(c.path.Name) == "run" || asked.Lab != nil:
 		case isLab:
 			return fmt.Errorf("%s: %s is already running, so the study cannot change it. Describe the lab under the key lab, so that "+
-				"the study brings it up", c.field.path, asked.Run.Target)
+				"the study brings it up", c.path.Name, asked.Run.Target)
 		default:
-			return fmt.Errorf("%s: the study has no lab. Describe it under the key lab", c.field.path)
+			return fmt.Errorf("%s: the study has no lab. Describe it under the key lab", c.path.Name)
 		}
 	}
 	return nil
@@ -135,11 +135,11 @@ func checkShared(asked *spec.Study, factors []factor) error {
 		mine := map[string]owner{}
 		for _, l := range f.levels {
 			for _, c := range l.set {
-				mine[c.field.path] = owner{factor: f.Name}
+				mine[c.path.Name] = owner{factor: f.Name}
 			}
 		}
 		for _, c := range f.levels[f.baseline].set {
-			mine[c.field.path] = owner{f.Name, c.plain, true}
+			mine[c.path.Name] = owner{f.Name, c.plain, true}
 		}
 		for _, path := range slices.Sorted(maps.Keys(mine)) {
 			m := mine[path]
@@ -186,7 +186,7 @@ func notFoundByProcedures(asked *spec.Study, factors []factor) error {
 // everywhere reports whether every level sets the path.
 func (f *factor) everywhere(path string) bool {
 	return !slices.ContainsFunc(f.levels, func(l level) bool {
-		return !slices.ContainsFunc(l.set, func(c change) bool { return c.field.path == path })
+		return !slices.ContainsFunc(l.set, func(c change) bool { return c.path.Name == path })
 	})
 }
 
@@ -202,20 +202,23 @@ func (f *factor) findBaseline(raw, base *settings) (note string) {
 		return ""
 	}
 	for _, c := range f.levels[0].set {
-		if v, given := c.field.get(raw); given {
+		if v, given := c.path.Get(raw); given {
 			return fmt.Sprintf("the base %s has %s: %s, which is not a level of %s. The baseline is %s, the first level",
-				c.field.of(), c.field.path, fmt.Sprint(plain(v)), f.Name, f.levels[0].name)
+				ownerOf(c.path.Name), c.path.Name, fmt.Sprint(plain(v)), f.Name, f.levels[0].name)
 		}
 	}
 	return ""
 }
 
+// paramPrefix begins the paths of the parameters of the workload.
+const paramPrefix = "workload.params."
+
 // in reports whether the base has all that the level sets.
 func (l *level) in(base *settings) bool {
 	for _, c := range l.set {
-		v, given := c.field.get(base)
-		if !given && strings.HasPrefix(c.field.path, "workload.params.") {
-			if c.plain != paramDefault(base.Run.Workload.Name, c.field.key) {
+		v, given := c.path.Get(base)
+		if !given && strings.HasPrefix(c.path.Name, paramPrefix) {
+			if c.plain != paramDefault(base.Run.Workload.Name, strings.TrimPrefix(c.path.Name, paramPrefix)) {
 				return false
 			}
 		} else if !reflect.DeepEqual(plain(v), c.plain) {
@@ -329,9 +332,9 @@ func configuration(factors []factor, p, base point, raw *settings, several bool)
 	}
 	set := map[string]any{}
 	for _, ch := range changes(factors, p, base) {
-		set[ch.field.path] = ch.plain
-		if v, given := ch.field.get(raw); given && reflect.DeepEqual(plain(v), ch.plain) {
-			delete(set, ch.field.path)
+		set[ch.path.Name] = ch.plain
+		if v, given := ch.path.Get(raw); given && reflect.DeepEqual(plain(v), ch.plain) {
+			delete(set, ch.path.Name)
 		}
 	}
 	if len(set) > 0 {

@@ -128,13 +128,13 @@ func TestAllKeysOfALab(t *testing.T) {
 		}
 		set := false
 		for _, sample := range []any{3, "4GiB", "10s", true, 0.5, []any{"a"}, []any{1.5}, "text"} {
-			v, err := convert(f.typ, sample)
+			v, err := spec.Convert(f.Type, sample)
 			if err != nil {
 				continue
 			}
 			var w settings
-			f.set(&w, v)
-			if got, given := f.get(&w); given && fmt.Sprint(plain(got)) == fmt.Sprint(plain(v)) {
+			f.Set(&w, v)
+			if got, given := f.Get(&w); given && fmt.Sprint(plain(got)) == fmt.Sprint(plain(v)) {
 				set = true
 			}
 		}

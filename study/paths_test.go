@@ -119,9 +119,9 @@ func TestEveryKeyCanBeSet(t *testing.T) {
 			t.Error(err)
 			continue
 		}
-		sample, ok := samples[f.typ]
+		sample, ok := samples[f.Type]
 		if !ok {
-			t.Errorf("%s is a %v: give samples one, and see that convert reads it", path, f.typ)
+			t.Errorf("%s is a %v: give samples one, and see that Convert reads it", path, f.Type)
 			continue
 		}
 		asked, err := Apply(spec.Run{}, map[string]any{path: sample})
@@ -129,7 +129,7 @@ func TestEveryKeyCanBeSet(t *testing.T) {
 			t.Error(err)
 			continue
 		}
-		v, given := f.get(&settings{Run: asked})
+		v, given := f.Get(&settings{Run: asked})
 		again, err := Apply(spec.Run{}, map[string]any{path: plain(v)})
 		if err != nil || !given || !cmp.Equal(asked, again) {
 			t.Errorf("%s: %v is kept as %v (%v), which sets %+v", path, sample, plain(v), err, again)

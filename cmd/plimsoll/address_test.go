@@ -62,8 +62,8 @@ func TestHelpSaysHowToHideAddresses(t *testing.T) {
 				t.Errorf("plimsoll %s --help does not show %s", command, form)
 			}
 		}
-		if command == "run" && !strings.Contains(help, "-f -") {
-			t.Error("plimsoll run --help does not show -f -")
-		}
+	}
+	if _, help, _ := here(t, "run", "--help-all"); !strings.Contains(help, "-f -") {
+		t.Error("plimsoll run --help-all does not show -f -")
 	}
 }

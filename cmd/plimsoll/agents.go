@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -31,25 +30,6 @@ import (
 
 // tokenVariable has the token of the coordinator for an agent.
 const tokenVariable = "PLIMSOLL_AGENT_TOKEN"
-
-// agentShare says that agents send the load of a study or of a suite.
-type agentShare struct{ agents, place string }
-
-func (f *agentShare) add(fs *pflag.FlagSet) {
-	fs.StringVar(&f.agents, "agents", "", "`number` of load clients in agents on other machines; see --place (default: from the file)")
-	fs.StringVar(&f.place, "place", "", "`place` of the agents: manual (you start them), ssh:HOST,HOST or kubernetes (default: from the file, or manual)")
-}
-
-func (f *agentShare) apply(asked *spec.Run) error {
-	asked.Load.Place = cmp.Or(f.place, asked.Load.Place)
-	if f.agents == "" {
-		return nil
-	}
-	if err := setAgents(asked, f.agents); err != nil {
-		return usageError("--agents: %v", err)
-	}
-	return nil
-}
 
 // agentFlags say how agents on other machines and the coordinator find each other.
 type agentFlags struct {

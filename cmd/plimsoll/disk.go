@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 
@@ -20,39 +19,32 @@ import (
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-// diskFlags are the flags of `plimsoll disk`, unparsed.
+// diskFlags are the flags of `plimsoll disk`.
 type diskFlags struct {
-	profiles, operations                     []string
-	size, block, record, segment, dirty      string
-	duration, period, delay                  string
-	clients                                  string
-	commitRate, readRate                     float64
-	files                                    int
-	threads                                  []int
-	mode, sync                               string
-	fallback, force, quiet, iostat, noRecord bool
-	peers, devices, slo                      []string
-	seed                                     uint64
-	out, format, faultSocket, web            string
-	witness, session                         string
-	pods                                     podFlags
-	packed                                   string // what the volume of this pod is
-	log                                      string
-	predict                                  []string // calibrations
-	calibrations                             []predict.Calibration
+	settings                       settings
+	force, quiet, iostat, noRecord bool
+	out, format, faultSocket, web  string
+	witness, session               string
+	pods                           podFlags
+	packed                         string   // what the volume of this pod is
+	predict                        []string // calibrations
+	calibrations                   []predict.Calibration
 }
+
+// diskHelp is the beginning of the help.
+const diskHelp = `Measure storage with the I/O patterns of MongoDB, without a database, and test whether the storage keeps
+data that it reported as flushed.
+
+DIR is a directory on the storage (default: the current directory). The test files are in a directory
+below it, and are removed at the end. lab:NAME/VOLUME is a volume of a lab without a database.`
 
 func newDiskCommand(env *environment) *cobra.Command {
 	var f diskFlags
 	cmd := &cobra.Command{
 		Use:   "disk [DIR | lab:NAME/VOLUME]",
 		Short: "Measure storage for MongoDB, and test whether it keeps flushed data",
-		Long: `Measure storage with the I/O patterns of MongoDB, without a database, and test whether the storage keeps
-data that it reported as flushed.
-
-DIR is a directory on the storage (default: the current directory). The test files are in a directory
-below it, and are removed at the end. lab:NAME/VOLUME is a volume of a lab without a database
-('plimsoll lab up --engine none'). If the lab has --faults, the probe also cuts the power of the volume.
+		Long: `If a lab without a database ('plimsoll lab up --engine none') has --faults, the probe also cuts the power of
+the volume.
 
 Profiles:
 
@@ -101,115 +93,48 @@ flushed data lost, 6 result invalid, 130 interrupted.`,
 }
 
 func (f *diskFlags) add(cmd *cobra.Command) {
-	d, flags := disk.Defaults("."), cmd.Flags()
-	flags.StringSliceVar(&f.profiles, "profile", d.Profiles, "`profiles`: random, journal, checkpoint, sustained or all")
-	flags.StringVar(&f.size, "size", "4GiB", "`size` of the test file; with --mode buffered, use twice the memory of this machine")
-	flags.StringVar(&f.duration, "duration", "10s", "`time` of each step")
-	flags.IntSliceVar(&f.threads, "threads", []int{d.Threads}, "random: highest `number` of threads of the ramp 1, 2, 4 …, or a list such as 1,4,16")
-	flags.StringVar(&f.block, "block", "4KiB", "random: `size` of one read or write")
-	flags.StringSliceVar(&f.operations, "operations", d.Operations, "random: `operations`: read, write, mixed (one read, then one write)")
-	flags.StringVar(&f.mode, "mode", d.Mode, "random: I/O `mode`: direct (O_DIRECT), buffered or mmap")
-	flags.StringVar(&f.sync, "sync", d.Sync, "random: `sync` of each write: fdatasync, dsync or none")
-	flags.StringVar(&f.delay, "sync-delay", "60s", "random: `time` between two syncs of the mapping, with --mode mmap")
-	flags.BoolVar(&f.fallback, "fallback", false, "use the page cache, with a warning, if O_DIRECT does not work")
-	flags.StringVar(&f.record, "record", "1KiB", "journal: `bytes` of one commit")
-	flags.StringVar(&f.segment, "segment", "100MiB", "journal: `size` of its files")
-	flags.StringVar(&f.log, "log", spec.LogReserved, "journal: how its files are written: reserved in advance (WiredTiger), growing (Pebble), or overwritten in pages (PostgreSQL)")
-	flags.StringSliceVar(&f.predict, "predict", nil, "predict durable writes of an engine on this storage, from these `records` of its runs on a filesystem in memory")
-	flags.StringVar(&f.clients, "clients", "1,2,4,8,16,32,64,128,256", "journal: `numbers` of clients that wait for commits")
-	flags.StringArrayVar(&f.peers, "peer", nil, "journal: `FLUSH@RTT` of another member: the time of its flush and of a round trip to it, such as 2ms@0.5ms (repeatable)")
-	flags.Float64Var(&f.commitRate, "commit-rate", d.CommitRate, "checkpoint: commits per second, at random times")
-	flags.Float64Var(&f.readRate, "read-rate", d.ReadRate, "checkpoint: cache misses per second, at random times")
-	flags.StringVar(&f.dirty, "dirty", "256MiB", "checkpoint: `bytes` that one checkpoint writes")
-	flags.IntVar(&f.files, "files", d.Files, "checkpoint: number of files, written and synced one after another")
-	flags.StringVar(&f.period, "checkpoint-period", "60s", "checkpoint: `time` from the end of one to the next; if not given, at most a quarter of --duration")
-	flags.StringSliceVar(&f.slo, "slo", nil, "`objectives`, such as flush.p99<10ms, read.rate>5000 or commit.p99<20ms; exit code 4 if one is missed")
-	flags.StringArrayVar(&f.devices, "device", nil, "block `device` of the data, if the kernel does not show it (FUSE, overlay) (repeatable)")
-	flags.BoolVar(&f.iostat, "iostat", false, "print statistics of the devices every second, like iostat -x")
-	flags.StringVar(&f.faultSocket, "fault-socket", "", "control `socket` of the plimsoll faultfs below DIR: cut the power of its disk and check the data")
-	flags.StringVar(&f.witness, "witness", "", "`HOST:PORT` of a plimsoll disk witness: write numbered blocks until you cut the power")
-	flags.StringVar(&f.session, "session", "", "`name` of the power cut test, with --witness (default power-cut)")
-	flags.BoolVar(&f.force, "force", false, "probe a directory that has a database or is in memory")
-	flags.Uint64Var(&f.seed, "seed", d.Seed, "seed of offsets and data (default random)")
+	usual, flags := disk.Defaults("."), cmd.Flags()
+	f.settings = addSettings(cmd, &usual, probeSettings)
+	grouped(cmd, journalGroup, func() {
+		flags.StringSliceVar(&f.predict, "predict", nil, "predict durable writes of an engine on this storage, from these `records` of its runs on a filesystem in memory")
+	})
+	grouped(cmd, powerGroup, func() {
+		flags.StringVar(&f.faultSocket, "fault-socket", "", "control `socket` of the plimsoll faultfs below DIR: cut the power of its disk and check the data")
+		flags.StringVar(&f.witness, "witness", "", "`HOST:PORT` of a plimsoll disk witness: write numbered blocks until you cut the power")
+		flags.StringVar(&f.session, "session", "", "`name` of the power cut test, with --witness (default power-cut)")
+	}, "witness")
 	flags.StringVar(&f.out, "out", "", "`directory` of the record (default plimsoll-data/runs/TIME-disk)")
 	flags.BoolVar(&f.noRecord, "no-record", false, "write no record")
 	formatFlag(flags, &f.format, "result", formats()...)
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "show no progress")
+	flags.BoolVar(&f.iostat, "iostat", false, "print statistics of the devices every second, like iostat -x")
+	flags.BoolVar(&f.force, "force", false, "probe a directory that has a database or is in memory")
 	webFlag(cmd, &f.web)
-	f.pods.add(flags)
+	grouped(cmd, podsGroup, func() { f.pods.add(flags) }, "place", "storage-class")
 	flags.StringVar(&f.packed, "packed", "", "print the record of a volume with this description for the log of a pod")
 	_ = flags.MarkHidden("packed")
+	briefHelp(cmd, diskHelp, "out", "format", "iostat")
 }
 
 func (f *diskFlags) spec(cmd *cobra.Command, dir string) (s record.ProbeSpec, err error) {
 	s = disk.Defaults(dir)
-	s.Profiles, s.Operations, s.Mode, s.Sync = f.profiles, f.operations, f.mode, f.sync
-	if len(f.profiles) == 1 && f.profiles[0] == "all" {
-		s.Profiles = disk.Profiles()
-	}
-	if err := cmp.Or(
-		parseFlag(&s.Size, "size", f.size, spec.ParseSize),
-		parseFlag(&s.Block, "block", f.block, spec.ParseSize),
-		parseFlag(&s.Record, "record", f.record, spec.ParseSize),
-		parseFlag(&s.Segment, "segment", f.segment, spec.ParseSize),
-		parseFlag(&s.Dirty, "dirty", f.dirty, spec.ParseSize),
-		parseFlag(&s.Duration, "duration", f.duration, spec.ParseDuration),
-		parseFlag(&s.SyncDelay, "sync-delay", f.delay, spec.ParseDuration),
-		parseFlag(&s.Period, "checkpoint-period", f.period, spec.ParseDuration),
-	); err != nil {
+	if err := f.settings.apply(&s); err != nil {
 		return s, err
 	}
-	s.Threads = f.threads[0]
-	if len(f.threads) > 1 {
-		s.Ramp = f.threads
-	}
-	if f.log != spec.LogReserved {
-		s.Log = f.log
+	if s.Forced = f.force; s.Log == spec.LogReserved {
+		s.Log = ""
 	}
 	if err := f.calibrate(cmd, &s); err != nil {
-		return s, err
-	}
-	s.Fallback, s.CommitRate, s.ReadRate, s.Files = f.fallback, f.commitRate, f.readRate, f.files
-	s.Devices, s.Seed, s.Forced, s.Objectives = f.devices, f.seed, f.force, f.slo
-	if s.Clients, err = parseClients(f.clients); err != nil {
-		return s, err
-	}
-	if s.Peers, err = parsePeers(f.peers); err != nil {
 		return s, err
 	}
 	if !cmd.Flags().Changed("checkpoint-period") { // several checkpoints within a short step
 		s.Period = min(s.Period, s.Duration/4)
 		s.Period = max(s.Period, int64(50*time.Millisecond))
 	}
-	if _, err := disk.ParseObjectives(strings.Join(f.slo, ",")); err != nil && len(f.slo) > 0 {
+	if _, err := disk.ParseObjectives(strings.Join(s.Objectives, ",")); err != nil && len(s.Objectives) > 0 {
 		return s, withExit(exitUsage, err)
 	}
 	return s, withExit(exitUsage, disk.Check(&s))
-}
-
-func parseClients(text string) (list []int, err error) {
-	for part := range strings.SplitSeq(text, ",") {
-		n, err := strconv.Atoi(strings.TrimSpace(part))
-		if err != nil {
-			return nil, usageError("--clients: %q is not a number of clients; write for example 1,4,16", part)
-		}
-		list = append(list, n)
-	}
-	return list, nil
-}
-
-// parsePeers parses "2ms@0.5ms": the time of a flush and of a round trip.
-func parsePeers(texts []string) (list []record.ProbePeer, err error) {
-	for _, text := range texts {
-		flush, rtt, ok := strings.Cut(text, "@")
-		s, err1 := spec.ParseDuration(flush)
-		r, err2 := spec.ParseDuration(rtt)
-		if err := errors.Join(err1, err2); !ok || err != nil {
-			return nil, usageError("--peer %s: give the time of a flush and of a round trip, for example 2ms@0.5ms", text)
-		}
-		list = append(list, record.ProbePeer{Flush: int64(s), RTT: int64(r)})
-	}
-	return list, nil
 }
 
 func (f *diskFlags) run(cmd *cobra.Command, env *environment, dir string) error {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -23,43 +24,35 @@ import (
 )
 
 type drillOptions struct {
-	spec     *specFlags
-	faults   []string
-	at, last string
-	repeat   int
-	jitter   string
-	recovery string
-	external bool
-	fresh    bool
-	noErrors bool
-	loss     string
-	outage   string
-	format   string
-	quiet    bool
-	dry      bool
-	web      string
-	engine   engineFlags
-	agents   agentFlags
-	platform string
-	anyway   bool
-	plan     bool
-	yes      bool
-	pods     *kubernetes.Set // nil if the platform is not Kubernetes
+	spec   specFlags
+	format string
+	quiet  bool
+	dry    bool
+	web    string
+	engine engineFlags
+	agents agentFlags
+	anyway bool
+	plan   bool
+	yes    bool
+	pods   *kubernetes.Set // nil if the platform is not Kubernetes
 }
 
-// drillHelp is the help of drills, with places for the tables of actions.
-const drillHelp = `Inject faults under load; measure outage and data loss.
+// drillBrief is the beginning of the help.
+const drillBrief = `Inject faults under load; measure outage and data loss.
 
 TARGET is one of:
 
   lab:NAME              a running lab (see 'plimsoll lab up')
   k8s:NAMESPACE/NAME    a StatefulSet, or what an operator or a chart made, in the Kubernetes of kubectl
-  the address of another deployment, mongodb://… or one of the forms that hide it (see below)
+  mongodb://…           another deployment; --platform names what breaks its members
+  env:NAME, @FILE, @-   an address that other users of this machine do not see
 
---platform names what breaks the members of an address: a FILE with commands or a vCenter
-('plimsoll platform --help'), or k8s:NAMESPACE/NAME. Only a lab is broken without --yes-break-it. With
---external, you cause the fault yourself: press Enter (or send SIGUSR1) when it starts and again when it
-ends. SPEC is a YAML file with a run, faults and, if the drill starts one, a lab.
+SPEC is a YAML file with a run, faults and, if the drill starts one, a lab. Only a lab is broken without
+--yes-break-it.`
+
+// drillHelp is the further help of drills, with places for the tables of actions.
+const drillHelp = `With --external, press Enter (or send SIGUSR1) when the fault starts and again when it ends. A platform is
+described by 'plimsoll platform --help'.
 
 A fault is ACTION:PLACE. PLACE is a host, a member, a role such as primary or secondary, MEMBER/DISK such
 as primary/d1, or random; 'plimsoll lab fail --help' explains them. A lab has these actions, and a platform
@@ -113,33 +106,27 @@ func newDrillCommand(env *environment) *cobra.Command {
 	}
 	cmd.Long = strings.NewReplacer("ACTIONS\n", actionLines("", false), "KUBERNETES\n", actionLines(fault.Kubernetes, false),
 		"VSPHERE\n", actionLines(fault.VSphere, false), "EVENTS\n", actionLines("", true)).Replace(cmd.Long)
+	o.spec.addFileFlags(cmd, "drill")
+	var usual spec.Drill
+	usual.Defaults()
+	table := slices.Clone(drillSettings)
+	table[0] = table[0].from(faultWords(env))
+	o.spec.settings = addSettings(cmd, &usual, table)
 	fs := cmd.Flags()
-	fs.StringArrayVar(&o.faults, "fault", nil, "`fault` or planned event, ACTION:PLACE, for example kill:primary or rolling-restart (repeatable)")
-	fs.StringVar(&o.at, "at", "", "`time` of the faults, after the start of the measured time, or workers=N (default: a quarter of --duration, at most 20s)")
-	fs.StringVar(&o.last, "for", "", "`time` until the faults are reverted (default: until the end of the measured time)")
-	fs.IntVar(&o.repeat, "repeat", 0, "number of rounds (default 1)")
-	fs.StringVar(&o.jitter, "jitter", "", "longest random `time` by which the faults of a round are later (default 10s with --repeat; 0s for none)")
-	fs.StringVar(&o.recovery, "recovery", "", "longest `time` until all members are in sync after the faults (default 2m)")
-	fs.StringVar(&o.platform, "platform", "", "`file` that names the members of TARGET, and the commands that break them; or k8s:NAMESPACE/NAME")
-	fs.BoolVar(&o.plan, "dry-run", false, "print what the faults would do, to which member, with all commands, and exit")
-	fs.BoolVar(&o.yes, "yes-break-it", false, "run the commands that break a deployment that is not a lab")
-	fs.BoolVar(&o.external, "external", false, "you cause the fault yourself; press Enter or send SIGUSR1 when it starts and when it ends")
-	fs.BoolVar(&o.fresh, "fresh", false, "create a new lab for each round (needs a lab in SPEC)")
-	fs.StringVar(&o.loss, "expect-loss", "", "allowed `loss` of acknowledged writes: none, any, or window:TIME (default: what the write concern allows)")
-	fs.StringVar(&o.outage, "expect-outage", "", "longest allowed outage of reads and of writes, a `time` such as 15s (default: any)")
-	fs.BoolVar(&o.noErrors, "expect-no-errors", false, "allow no failed operations: the fault must not be visible to clients")
-	o.spec = addSpecFlags(fs)
-	for name, usage := range drillUsage {
-		fs.Lookup(name).Usage = usage
-	}
+	grouped(cmd, faultsGroup, func() {
+		fs.BoolVar(&o.plan, "dry-run", false, "print what the faults would do, to which member, with all commands, and exit")
+		fs.BoolVar(&o.yes, "yes-break-it", false, "run the commands that break a deployment that is not a lab")
+		fs.BoolVar(&o.anyway, "anyway", false, "begin although members are down or late, or a fault of another drill is in effect")
+		o.engine.add(cmd)
+	}, "dry-run", "yes-break-it")
 	formatFlag(fs, &o.format, "result", "text", "md", "json", "csv")
 	fs.BoolVarP(&o.quiet, "quiet", "q", false, "show no progress")
 	fs.BoolVar(&o.dry, "print-spec", false, "print the specification with all defaults as YAML and exit")
-	fs.BoolVar(&o.anyway, "anyway", false, "begin although members are down or late, or a fault of another drill is in effect")
 	webFlag(cmd, &o.web)
-	addAgentFlags(fs, &o.agents)
-	o.engine.add(fs)
+	grouped(cmd, agentsGroup, func() { addAgentFlags(fs, &o.agents) })
 	cmd.AddCommand(newDrillCleanCommand(env))
+	briefHelp(cmd, drillBrief, "format")
+	cmd.ValidArgsFunction = targets(env)
 	return cmd
 }
 
@@ -158,17 +145,6 @@ func actionLines(platform string, planned bool) string {
 		}
 	}
 	return b.String()
-}
-
-// drillUsage replaces the usage of flags that a drill shares with a run.
-var drillUsage = map[string]string{
-	"file":     "YAML `file` with the specification of the drill; flags override it",
-	"out":      "directory of the record (default plimsoll-data/drills/TIME-NAME)",
-	"rate":     "planned operations per second, as in an open loop of 'plimsoll run' (default 500; none with --pace or --stage)",
-	"threads":  "number of workers: the most operations in progress at once. Each is one writer of the ledger and one session (default 64)",
-	"timeout":  "deadline of each operation (default 2s)",
-	"workload": "workload: ledger, where each write is identifiable, or one of 'plimsoll workloads' (default ledger)",
-	"records":  "number of documents, for workloads other than ledger (default 10k)",
 }
 
 func (o *drillOptions) run(cmd *cobra.Command, env *environment, args []string) (result error) {
@@ -302,7 +278,9 @@ func openDrillLab(env *environment) func(context.Context, string) (drill.Lab, er
 // read merges the file, the flags and the defaults.
 func (o *drillOptions) read(cmd *cobra.Command, env *environment, args []string) (asked spec.Drill, err error) {
 	file, target := o.spec.file, ""
-	if len(args) == 0 && file == "" && len(o.spec.properties) == 0 && len(o.faults) == 0 && !o.external {
+	given := o.spec.settings.given()
+	broken := slices.Contains(given, "fault") || slices.Contains(given, "external")
+	if len(args) == 0 && file == "" && len(o.spec.properties) == 0 && !broken {
 		return asked, usageError("no target and no fault: give a file with a drill, or a lab and a fault: plimsoll drill lab:NAME --fault kill:primary ('plimsoll lab up' starts a lab)")
 	}
 	if len(args) == 1 {
@@ -323,23 +301,22 @@ func (o *drillOptions) read(cmd *cobra.Command, env *environment, args []string)
 	if asked.Platform != "" && file != "-" && !filepath.IsAbs(asked.Platform) && !spec.InKubernetes(asked.Platform) {
 		asked.Platform = filepath.Join(filepath.Dir(file), asked.Platform)
 	}
-	asked.Platform = cmp.Or(o.platform, asked.Platform)
 	if err := readTarget(cmd.Context(), env, &asked.Run.Target, target); err != nil {
 		return asked, err
 	}
-	if err := o.applyRun(cmd, env, &asked.Run); err != nil {
+	if err := readProperties(env, o.spec.properties, &asked.Run); err != nil {
+		return asked, err
+	}
+	if err := o.spec.settings.apply(&asked); err != nil {
 		return asked, err
 	}
 	if asked.Run.Out != "" {
-		asked.Out, asked.Run.Out = asked.Run.Out, ""
-	}
-	if err := o.applyDrill(cmd, &asked); err != nil {
-		return asked, withExit(exitUsage, err)
+		asked.Out, asked.Run.Out = cmp.Or(asked.Out, asked.Run.Out), ""
 	}
 	if err := o.engine.check(); err != nil {
 		return asked, err
 	}
-	if asked.Lab == nil && o.engine != (engineFlags{}) {
+	if asked.Lab == nil && len(o.engine.given()) > 0 {
 		return asked, usageError("--engine and --binary are for the lab of a drill, and this specification has no lab: remove these flags")
 	}
 	o.engine.choose(cmd.Context(), env, asked.Lab)
@@ -348,7 +325,7 @@ func (o *drillOptions) read(cmd *cobra.Command, env *environment, args []string)
 	}
 	err = asked.Complete()
 	asked.Faults = fault.Complete(asked.Faults)
-	return asked, withExit(exitUsage, err)
+	return asked, withExit(exitUsage, o.spec.settings.named(err))
 }
 
 // isDrillFile separates files from targets, which have a scheme.
@@ -358,93 +335,4 @@ func isDrillFile(word string) bool {
 	}
 	return word == "-" || strings.HasSuffix(word, ".yaml") || strings.HasSuffix(word, ".yml") ||
 		strings.HasSuffix(word, ".json") || !strings.Contains(word, ":")
-}
-
-func (o *drillOptions) applyRun(cmd *cobra.Command, env *environment, asked *spec.Run) error {
-	if err := readProperties(env, o.spec.properties, asked); err != nil {
-		return err
-	}
-	clearReplaced(asked, cmd.Flags().Changed)
-	for _, apply := range o.spec.apply {
-		if err := apply(asked); err != nil {
-			return withExit(exitUsage, err)
-		}
-	}
-	if cmd.Flags().Changed("load") {
-		return setLoadPhase(&asked.LoadPhase, o.spec.load)
-	}
-	return nil
-}
-
-func (o *drillOptions) applyDrill(cmd *cobra.Command, asked *spec.Drill) error {
-	var times spec.Fault
-	var err error
-	if n, ok := strings.CutPrefix(o.at, "workers="); ok {
-		times.AtWorkers, err = spec.ParseCount(n)
-	} else {
-		err = parseFlag(&times.At, "at", o.at, spec.ParseDuration)
-	}
-	if err := cmp.Or(err,
-		parseFlag(&times.For, "for", o.last, spec.ParseDuration),
-		parseFlag(&asked.Recovery, "recovery", o.recovery, spec.ParseDuration),
-		o.applyJitter(asked),
-	); err != nil {
-		return err
-	}
-	if len(o.faults) > 0 {
-		asked.Faults = nil
-		for _, f := range o.faults {
-			times.Strike = spec.ParseStrike(f)
-			asked.Faults = append(asked.Faults, times)
-		}
-	} else {
-		for i := range asked.Faults {
-			f := &asked.Faults[i]
-			if times.At > 0 || times.AtWorkers > 0 {
-				f.At, f.AtWorkers = times.At, times.AtWorkers
-			}
-			if times.For > 0 {
-				f.For = times.For
-			}
-		}
-	}
-	if o.repeat < 0 {
-		return usageError("--repeat: %d is less than 1; give 1 or more", o.repeat)
-	}
-	if o.repeat > 0 {
-		asked.Repeat = spec.Count(o.repeat)
-	}
-	asked.External = asked.External || o.external
-	asked.Fresh = asked.Fresh || o.fresh
-	return o.applyExpect(cmd, asked)
-}
-
-func (o *drillOptions) applyJitter(asked *spec.Drill) error {
-	var jitter spec.Duration
-	err := parseFlag(&jitter, "jitter", o.jitter, spec.ParseDuration)
-	if err == nil && o.jitter != "" {
-		asked.Jitter = &jitter
-	}
-	return err
-}
-
-func (o *drillOptions) applyExpect(cmd *cobra.Command, asked *spec.Drill) (err error) {
-	if o.loss == "" && o.outage == "" && !o.noErrors {
-		return nil
-	}
-	e := spec.Expect{}
-	if asked.Expect != nil {
-		e = *asked.Expect
-	}
-	if o.loss != "" {
-		kind, window, ok := strings.Cut(o.loss, ":")
-		e.Loss, e.LossWindow = kind, 0
-		if ok {
-			e.LossWindow, err = spec.ParseDuration(window)
-		}
-	}
-	err = cmp.Or(err, parseFlag(&e.Outage, "expect-outage", o.outage, spec.ParseDuration))
-	e.NoErrors = e.NoErrors || o.noErrors
-	asked.Expect = &e
-	return err
 }

@@ -97,7 +97,8 @@ reported before the installation starts. It takes five to ten minutes and 1 GB (
   plimsoll engine install mongod --version 7.0
   plimsoll engine install mongod --version 8.0.21 --mirror /srv/mirror/mongodb
   plimsoll engine install mongod --archive percona-server-mongodb.tar.gz --sha256 HEX`,
-		Args: exactlyOne("engine"),
+		Args:      exactlyOne("engine"),
+		ValidArgs: []string{engine.Mongod, engine.DocumentDB},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			e, err := findEngine(env, args[0])
 			if err != nil {
@@ -144,7 +145,8 @@ With --tls, it has the name of the file with the certificate authority (tlsCAFil
   plimsoll engine run mongod --data ./data --cache-gb 1 --set ttlMonitorEnabled=false
   plimsoll engine run mongod --auth --tls
   plimsoll engine run documentdb --port 27017 --synchronous-commit off`,
-		Args: exactlyOne("engine"),
+		Args:      exactlyOne("engine"),
+		ValidArgs: []string{engine.Mongod, engine.DocumentDB},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			e, err := findEngine(env, args[0])
 			if err != nil {

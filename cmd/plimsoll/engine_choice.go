@@ -4,7 +4,7 @@ import (
 	"context"
 	"slices"
 
-	"github.com/spf13/pflag"
+	"github.com/spf13/cobra"
 
 	"github.com/plimsoll-bench/plimsoll/internal/nearest"
 	"github.com/plimsoll-bench/plimsoll/lab"
@@ -13,22 +13,23 @@ import (
 )
 
 // engineFlags override the engine of labs. The default is decided by [lab.ChooseEngine] alone.
-type engineFlags struct {
-	engine, binary string
-}
+type engineFlags struct{ settings }
 
-func (f *engineFlags) add(fs *pflag.FlagSet) {
-	fs.StringVar(&f.engine, "engine", "", "`engine` of labs: mongod or documentdb (default: from the file; else mongod if installed, else documentdb)")
-	fs.StringVar(&f.binary, "binary", "", "`path` of the mongod of labs (default: the newest installed one, then PATH)")
+func (f *engineFlags) add(cmd *cobra.Command) {
+	f.settings = addSettings(cmd, &spec.Lab{}, engineSettings)
 }
 
 func (f *engineFlags) check() error {
+	var l spec.Lab
+	if err := f.apply(&l); err != nil {
+		return err
+	}
 	known := []string{engine.Mongod, engine.DocumentDB}
-	switch {
-	case f.engine != "" && !slices.Contains(known, f.engine):
-		return usageError("--engine: unknown engine %q%s (known: mongod, documentdb)", f.engine, nearest.DidYouMean(f.engine, known))
-	case f.binary != "" && f.engine == engine.DocumentDB:
-		return usageError("--binary is for mongod, and --engine %s is another engine: remove one of them", f.engine)
+	switch name := l.Engine.Name; {
+	case name != "" && !slices.Contains(known, name):
+		return usageError("--engine: unknown engine %q%s (known: mongod, documentdb)", name, nearest.DidYouMean(name, known))
+	case l.Engine.Binary != "" && name == engine.DocumentDB:
+		return usageError("--binary is for mongod, and --engine %s is another engine: remove one of them", name)
 	}
 	return nil
 }
@@ -38,12 +39,10 @@ func (f *engineFlags) choose(ctx context.Context, env *environment, l *spec.Lab)
 	if l == nil || l.Engine.Name == engine.None {
 		return
 	}
-	if f.binary != "" {
-		l.Engine.Name, l.Engine.Binary = engine.Mongod, f.binary
+	if slices.Contains(f.given(), "binary") {
+		l.Engine.Name = engine.Mongod
 	}
-	if f.engine != "" {
-		l.Engine.Name = f.engine
-	}
+	_ = f.apply(l) // check has applied it once
 	if home, err := homeDir(env); err == nil {
 		lab.ChooseEngine(ctx, home, l)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/lab"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/record/schema"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 func newLabCommand(env *environment) *cobra.Command {
@@ -92,6 +93,19 @@ func labNames(env *environment, next ...words) cobra.CompletionFunc {
 			found = next[n-1](cmd, args)
 		}
 		return found, cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+// targets completes the target of a run or drill.
+func targets(env *environment) cobra.CompletionFunc {
+	return func(_ *cobra.Command, args []string, _ string) (found []string, _ cobra.ShellCompDirective) {
+		if len(args) > 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		for _, name := range allLabs(env) {
+			found = append(found, spec.LabTarget(name))
+		}
+		return append(found, "mongodb://", "embedded:", "null:"), cobra.ShellCompDirectiveNoSpace
 	}
 }
 

@@ -1,25 +1,18 @@
 package main
 
 import (
-	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/plimsoll-bench/plimsoll/fault"
 	"github.com/plimsoll-bench/plimsoll/lab"
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-type failFlags struct {
-	limit, from, direction, rate, delay, errno string
-	ops                                        []string
-	probability, keep                          float64
-	seed                                       uint64
-}
+type failFlags struct{ settings }
 
 func newLabFailCommand(env *environment) *cobra.Command {
 	var f failFlags
@@ -38,7 +31,7 @@ func newLabFailCommand(env *environment) *cobra.Command {
 			labParts(env, hostNames, memberNames, roleNames, diskNames)),
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, env, args) },
 	}
-	f.register(cmd.Flags())
+	f.register(cmd)
 	return cmd
 }
 
@@ -75,26 +68,25 @@ limits a fault to some kinds of requests, --probability to a share of them.
 	return b.String()
 }
 
-func (f *failFlags) register(flags *pflag.FlagSet) {
-	flags.StringVar(&f.limit, "for", "", "revert the fault after this `time`, for example 10s (default: never)")
-	flags.StringVar(&f.from, "from", "", "")
-	flags.StringVar(&f.direction, "direction", "", "")
-	flags.StringVar(&f.rate, "rate", "", "")
-	flags.StringVar(&f.delay, "delay", "", "")
-	flags.StringVar(&f.errno, "errno", "", "")
-	flags.StringSliceVar(&f.ops, "ops", nil, "")
-	flags.Float64Var(&f.probability, "probability", 0, "")
-	flags.Float64Var(&f.keep, "keep", 0, "")
+// register adds a flag for each detail of an action. Details are keys of a fault.
+func (f *failFlags) register(cmd *cobra.Command) {
+	table := []setting{key("for", "for", "revert the fault after this time, for example 10s (default: never)"),
+		key("seed", "seed", "seed of random choices: random targets, roles with several members, --probability and --keep")}
 	for _, d := range fault.Details {
-		flags.Lookup(d.Name).Usage = d.Usage()
+		s := key(d.Name, d.Name, d.Usage())
+		if d.Name == "rate" {
+			s = single(s, s.at, func(to *spec.Size, text string) (err error) {
+				*to, err = spec.ParseSize(strings.TrimSuffix(text, "/s"))
+				return err
+			})
+		}
+		table = append(table, s)
 	}
-	flags.Uint64Var(&f.seed, "seed", 0, "seed of random choices: random targets, roles with several members, --probability and --keep")
+	f.settings = addSettings(cmd, &spec.Fault{}, table)
 }
 
 func (f *failFlags) fault(args []string) (spec.Fault, error) {
-	x := spec.Fault{Strike: spec.Strike{Action: args[1]}, Seed: f.seed, From: f.from, Direction: f.direction,
-		Errno: f.errno, Ops: f.ops,
-		Probability: spec.Share(f.probability), Keep: spec.Share(f.keep)}
+	x := spec.Fault{Strike: spec.Strike{Action: args[1]}}
 	switch a := fault.Find(args[1]); {
 	case len(args) > 3:
 		return x, usageError("one fault at a time: remove %q", args[3])
@@ -105,11 +97,7 @@ func (f *failFlags) fault(args []string) (spec.Fault, error) {
 	default:
 		return x, usageError("the target is missing: plimsoll lab fail %s %s TARGET", args[0], args[1])
 	}
-	err := cmp.Or(
-		parseFlag(&x.For, "for", f.limit, spec.ParseDuration),
-		parseFlag(&x.Delay, "delay", f.delay, spec.ParseDuration),
-		parseFlag(&x.Rate, "rate", strings.TrimSuffix(f.rate, "/s"), spec.ParseSize),
-	)
+	err := f.apply(&x)
 	if err == nil {
 		err = fault.Check(x)
 	}

@@ -34,7 +34,7 @@ func newLabPlanCommand(env *environment) *cobra.Command {
   plimsoll lab plan lab.yaml --json`,
 		Args: atMostOne("file"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			spec, err := flags.spec(cmd, env, args)
+			spec, err := flags.spec(env, args)
 			if err != nil {
 				return err
 			}
@@ -55,7 +55,7 @@ func newLabPlanCommand(env *environment) *cobra.Command {
 			return writeLabPlan(env.stdout, p)
 		},
 	}
-	flags = addLabFlags(cmd.Flags())
+	flags = addLabFlags(cmd)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the plan as JSON")
 	return cmd
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/cobra"
 
 	"github.com/plimsoll-bench/plimsoll/lab"
 	"github.com/plimsoll-bench/plimsoll/lab/topology"
@@ -91,7 +92,8 @@ func TestLabFilesAreLabs(t *testing.T) {
 
 // Every flag of `lab up` is one that changes the specification, or one of the command itself.
 func TestLabFlagsChangeTheSpecification(t *testing.T) {
-	cmd := newLabUpCommand(&environment{})
+	cmd := &cobra.Command{}
+	flags := addLabFlags(cmd)
 	values := map[string]string{"name": "x", "engine": "mongod", "binary": "/opt/mongod", "hosts": "isolated", "election": "elect-fast", "redundancy": "parity",
 		"device": "nvme", "backend": "btrfs", "members": "5", "shards": "2", "host-count": "4", "stripe": "3", "tolerate": "2", "memory": "2GiB",
 		"size": "3GiB", "cache": "1GiB", "cores": "1.5", "checksum": "false", "arbiter": "true", "faults": "true", "ha": "true", "auth": "true", "tls": "true", "deadline": "90s"}
@@ -100,9 +102,7 @@ func TestLabFlagsChangeTheSpecification(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	flags := &labFlags{}
-	flags = addLabFlags(newLabUpCommand(&environment{}).InheritedFlags())
-	got, err := flags.spec(cmd, nil, nil)
+	got, err := flags.spec(nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,8 +117,8 @@ func TestLabFlagsChangeTheSpecification(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	if len(values) != len(flags.set) {
-		t.Errorf("there are %d flags, %d were tested", len(flags.set), len(values))
+	if len(values) != len(flags.settings) {
+		t.Errorf("there are %d flags, %d were tested", len(flags.settings), len(values))
 	}
 }
 

@@ -37,7 +37,7 @@ the lab is one server on this machine's disk.`,
 		Args: atMostOne("file"),
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, env, args) },
 	}
-	o.flags = addLabFlags(cmd.Flags())
+	o.flags = addLabFlags(cmd)
 	cmd.Flags().BoolVar(&o.json, "json", false, "print the lab as JSON")
 	cmd.Flags().BoolVar(&o.keep, "keep", false, "keep a lab that cannot start, for inspection")
 	cmd.Flags().BoolVarP(&o.quiet, "quiet", "q", false, "show no progress")
@@ -45,7 +45,7 @@ the lab is one server on this machine's disk.`,
 }
 
 func (o *labUpOptions) run(cmd *cobra.Command, env *environment, args []string) error {
-	spec, err := o.flags.spec(cmd, env, args)
+	spec, err := o.flags.spec(env, args)
 	if err != nil {
 		return err
 	}

@@ -306,10 +306,10 @@ func edit(t *testing.T, file string, change func(map[string]any)) {
 var trapped = map[string][][]string{
 	"study init": {{"study", "init", "made/study.yaml"}},
 	"study plan": {{"study", "plan", "study.yaml"}, {"study", "plan", "loaded.yaml"},
-		{"study", "plan", "addressed.yaml"}, {"study", "plan", "folder"}},
+		{"study", "plan", "addressed.yaml"}},
 	"study schema":     {{"study", "schema"}},
-	"study status":     {{"study", "status", "st"}, {"study", "status", "su"}},
-	"study resume":     {{"study", "resume", "st"}, {"study", "resume", "su"}},
+	"study status":     {{"study", "status", "st"}},
+	"study resume":     {{"study", "resume", "st"}},
 	"suite plan":       {{"suite", "plan", "folder"}},
 	"suite schema":     {{"suite", "schema"}},
 	"suite status":     {{"suite", "status", "su"}},

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 func mainRun(ctx context.Context, env *environment) int {
@@ -21,9 +22,6 @@ func mainRun(ctx context.Context, env *environment) int {
 	}
 	return exitCode(err)
 }
-
-// helpColumns is the width of the descriptions of flags.
-const helpColumns = 112
 
 // Help lists commands and flags in the order of their definition: the common ones first.
 func init() { cobra.EnableCommandSorting = false }
@@ -75,11 +73,18 @@ Each result is stored in a directory, by default below plimsoll-data. Such a dir
 		newResponderCommand(env), newClientCommand(env), newPersonsCommand(env), newSupervisorCommand(env)) // hidden
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages", fmt.Sprint(".FlagUsagesWrapped ", helpColumns)))
 	keepFlagOrder(root)
+	root.SetHelpFunc(printHelp(root.HelpFunc()))
 	return root
 }
 
+// keepFlagOrder keeps the order of flags in the help, and completes formats.
 func keepFlagOrder(cmd *cobra.Command) {
 	cmd.Flags().SortFlags = false
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if v, ok := f.Value.(*formatValue); ok {
+			_ = cmd.RegisterFlagCompletionFunc(f.Name, cobra.FixedCompletions(v.known, cobra.ShellCompDirectiveNoFileComp))
+		}
+	})
 	for _, c := range cmd.Commands() {
 		keepFlagOrder(c)
 	}

@@ -24,7 +24,7 @@ import (
 
 // runOptions are the flags of `plimsoll run` that are not in the specification.
 type runOptions struct {
-	spec   *specFlags
+	spec   specFlags
 	format string
 	quiet  bool
 	dry    bool
@@ -33,12 +33,8 @@ type runOptions struct {
 	resume string
 }
 
-func newRunCommand(env *environment) *cobra.Command {
-	var o runOptions
-	cmd := &cobra.Command{
-		Use:   "run [TARGET]",
-		Short: "Load a target; report throughput, latency and whether the result is valid",
-		Long: `Load a target; report throughput, latency and whether the result is valid.
+// runHelp is the beginning of the help.
+const runHelp = `Load a target; report throughput, latency and whether the result is valid.
 
 TARGET is one of:
 
@@ -47,8 +43,14 @@ TARGET is one of:
   embedded:DIR                   an embedded database on this machine's disk (default)
   http://HOST:PORT/              a REST service for the workload person
   null:, null:tcp                a responder that stores nothing, to measure the client
+  env:NAME, @FILE, @-            an address that other users of this machine do not see`
 
-Without --rate, each worker sends its next operation when the last one is answered (closed loop). Use
+func newRunCommand(env *environment) *cobra.Command {
+	var o runOptions
+	cmd := &cobra.Command{
+		Use:   "run [TARGET]",
+		Short: "Load a target; report throughput, latency and whether the result is valid",
+		Long: `Without --rate, each worker sends its next operation when the last one is answered (closed loop). Use
 this to find saturation. With --rate, each operation has a planned time (open loop). At most --threads are
 in progress. If all workers are busy, an operation is sent late, and its wait counts in the response time.
 Users load a system like this, so use it to measure latency.
@@ -70,13 +72,20 @@ Exit codes: 0 objectives met, 1 other failure, 2 usage error, 3 target unreachab
 		Args: atMostOne("target"),
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, env, args) },
 	}
-	o.spec = addSpecFlags(cmd.Flags())
+	o.spec.addFileFlags(cmd, "run")
+	var usual spec.Run
+	usual.Defaults()
+	o.spec.settings = addSettings(cmd, &usual, runSettings)
 	formatFlag(cmd.Flags(), &o.format, "result", formats()...)
 	cmd.Flags().BoolVarP(&o.quiet, "quiet", "q", false, "show no progress")
 	webFlag(cmd, &o.web)
-	addAgentFlags(cmd.Flags(), &o.agents)
-	cmd.Flags().StringVar(&o.resume, "resume", "", "complete the run of agents in this `directory`, whose command was killed; TARGET is its address again")
 	cmd.Flags().BoolVar(&o.dry, "print-spec", false, "print the specification with all defaults as YAML and exit")
+	grouped(cmd, agentsGroup, func() {
+		addAgentFlags(cmd.Flags(), &o.agents)
+		cmd.Flags().StringVar(&o.resume, "resume", "", "complete the run of agents in this `directory`, whose command was killed; TARGET is its address again")
+	})
+	briefHelp(cmd, runHelp, "format")
+	cmd.ValidArgsFunction = targets(env)
 	return cmd
 }
 
@@ -166,7 +175,7 @@ func (o *runOptions) complete(cmd *cobra.Command, env *environment, target strin
 // again returns the specification that a run to resume began with, nil if only its target is given, and reads the
 // target.
 func (o *runOptions) again(cmd *cobra.Command, env *environment, target *string) (*spec.Run, error) {
-	if !o.spec.given(cmd) {
+	if !o.spec.given() {
 		return nil, readAddresses(env, target)
 	}
 	asked, err := o.spec.spec(cmd, env, *target)

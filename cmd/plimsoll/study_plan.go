@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -23,18 +22,13 @@ import (
 
 // studyFlags override keys of the file of a study.
 type studyFlags struct {
-	trials, budget string
-	seed           uint64
-	engine         engineFlags
-	agentShare
+	settings
+	engine engineFlags
 }
 
 func (f *studyFlags) add(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.trials, "trials", "", "`number` of trials of each configuration (default: from the file)")
-	cmd.Flags().Uint64Var(&f.seed, "seed", 0, "seed of the order of the trials (default: from the file)")
-	cmd.Flags().StringVar(&f.budget, "budget", "", "refuse a plan that takes longer than this `time`, for example 8h (default: from the file)")
-	f.engine.add(cmd.Flags())
-	f.agentShare.add(cmd.Flags())
+	f.settings = addSettings(cmd, &spec.Study{}, studySettings)
+	f.engine.add(cmd)
 }
 
 // readStudy reads a study from a file (- for standard input), applies the flags and completes it. asked is the study
@@ -50,7 +44,7 @@ func (f *studyFlags) readStudy(ctx context.Context, env *environment, name strin
 		asked = &given
 	}
 	complete, err = study.Complete(given)
-	return complete, asked, withExit(exitUsage, err)
+	return complete, asked, withExit(exitUsage, f.named(err))
 }
 
 func (f *studyFlags) readStudyFile(ctx context.Context, env *environment, name string) (spec.Study, error) {
@@ -71,18 +65,6 @@ func (f *studyFlags) readStudyFile(ctx context.Context, env *environment, name s
 	}
 	f.engine.choose(ctx, env, asked.Lab)
 	return asked, f.apply(&asked)
-}
-
-func (f *studyFlags) apply(asked *spec.Study) error {
-	if err := cmp.Or(parseFlag(&asked.Trials, "trials", f.trials, spec.ParseCount),
-		parseFlag(&asked.Budget, "budget", f.budget, spec.ParseDuration)); err != nil {
-		return err
-	}
-	if f.trials != "" && asked.Trials < 1 {
-		return usageError("--trials: %v is less than 1; give 1 or more", asked.Trials)
-	}
-	asked.Seed = cmp.Or(f.seed, asked.Seed)
-	return f.agentShare.apply(&asked.Run)
 }
 
 func planOptions(ctx context.Context, env *environment) study.PlanOptions {

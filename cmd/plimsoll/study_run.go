@@ -48,12 +48,7 @@ func newStudyRunCommand(env *environment) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run FILE",
 		Short: "Run all trials of a study and print the verdicts",
-		Long: `Run all trials of a study and print the verdicts.
-
-Each trial has its own record below the directory of the study. Ctrl-C stops the current trial and the
-study. 'plimsoll study resume DIR' continues a study that ended early, without repeating finished trials.
-
-` + studyExits,
+		Long:  studyExits,
 		Example: `  plimsoll study run study.yaml
   plimsoll study run study.yaml --out sweep --trials 10`,
 		Args: exactlyOne("study file"),
@@ -62,6 +57,11 @@ study. 'plimsoll study resume DIR' continues a study that ended early, without r
 	o.flags.add(cmd)
 	o.conductFlags.add(cmd)
 	cmd.Flags().StringVar(&o.out, "out", "", "`directory` of the study (default plimsoll-data/studies/TIME-NAME)")
+	briefHelp(cmd, `Run all trials of a study and print the verdicts.
+
+Each trial has its own record below the directory of the study. Ctrl-C stops the current trial and the
+study. 'plimsoll study resume DIR' continues a study that ended early, without repeating finished trials.`,
+		"out", "format", "web", "yes-break-it", "drop")
 	return cmd
 }
 
@@ -70,9 +70,7 @@ func newStudyResumeCommand(env *environment) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "resume DIR",
 		Short: "Continue a study that ended early",
-		Long: `Continue a study that was interrupted, killed or stopped by an error.
-
-Complete trials are kept, and lost trials are repeated. The specification is the stored one. It has no
+		Long: `The specification is the stored one. It has no
 credentials: if the target needs them, give the file again (--file). It also names the programs that are
 started: it is used only if this user wrote it (with this PLIMSOLL_HOME); otherwise give the file again.
 
@@ -91,6 +89,9 @@ started: it is used only if this user wrote it (with this PLIMSOLL_HOME); otherw
 	o.conductFlags.add(cmd)
 	cmd.Flags().StringVarP(&o.file, "file", "f", "", "`file` of the study, for its credentials or a record of another user (- for standard input); all other keys must be unchanged")
 	cmd.Flags().BoolVar(&o.retryFailed, "retry-failed", false, "also repeat trials that failed or timed out")
+	briefHelp(cmd, `Continue a study that was interrupted, killed or stopped by an error.
+
+Complete trials are kept, and lost trials are repeated.`, "file", "retry-failed", "format", "web")
 	return cmd
 }
 
@@ -98,7 +99,7 @@ func (f *conductFlags) add(cmd *cobra.Command) {
 	formatFlag(cmd.Flags(), &f.format, "result", formats()...)
 	cmd.Flags().BoolVarP(&f.quiet, "quiet", "q", false, "show no progress")
 	webFlag(cmd, &f.web)
-	addAgentFlags(cmd.Flags(), &f.agents)
+	grouped(cmd, agentsGroup, func() { addAgentFlags(cmd.Flags(), &f.agents) })
 	cmd.Flags().BoolVar(&f.yes, "yes-break-it", false, "break deployments that are not labs, and change the storage policies of their disks, as planned")
 	cmd.Flags().BoolVar(&f.drop, "drop", false, "if a trial needs new data, also drop data that this study did not load")
 }
@@ -200,7 +201,7 @@ func (o *studyRunOptions) resume(ctx context.Context, env *environment, dir stri
 			return err
 		}
 		given = &spec
-	} else if o.flags != (studyFlags{}) {
+	} else if len(o.flags.given())+len(o.flags.engine.given()) > 0 {
 		return usageError("--trials, --seed, --budget, --engine and --binary change keys of a file: give the file with --file")
 	}
 	return o.conduct(ctx, env, dir, func(ctx context.Context, c conduct.Options) (*record.Study, error) {

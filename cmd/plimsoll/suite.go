@@ -4,12 +4,10 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/plimsoll-bench/plimsoll/internal/nearest"
 	"github.com/plimsoll-bench/plimsoll/lab"
 	"github.com/plimsoll-bench/plimsoll/lab/volume"
 	"github.com/plimsoll-bench/plimsoll/record"
@@ -39,21 +37,22 @@ other. A clone of the repository has five suites in examples/.
 }
 
 type suiteFlags struct {
-	quick, smoke          bool
-	budget, scale, target string
-	engine                engineFlags
-	agentShare
+	quick, smoke   bool
+	budget, target string
+	engine         engineFlags
+	scale, share   settings // of the suite, and of all runs
 }
 
 func (f *suiteFlags) add(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&f.quick, "quick", false, "scale the suite to ten minutes; the result lists what was left out")
-	cmd.Flags().BoolVar(&f.smoke, "smoke", false, "scale the suite to one minute, to test that it runs; the results prove nothing")
-	cmd.Flags().StringVar(&f.scale, "scale", "", "`size` relative to the document's hardware, for example data=1/64,workers=1/4,cores=1/8,rates=1/10")
-	cmd.Flags().StringVar(&f.target, "target", "", "load this `target` instead of labs: mongodb://HOST, env:NAME, @FILE or @- (which hide the address), "+
-		"or embedded: for an embedded database")
-	cmd.Flags().StringVar(&f.budget, "budget", "", "scale the suite to this `time`, for example 30m; the result lists what was left out")
-	f.engine.add(cmd.Flags())
-	f.agentShare.add(cmd.Flags())
+	grouped(cmd, studyGroup, func() {
+		cmd.Flags().BoolVar(&f.quick, "quick", false, "scale the suite to ten minutes; the result lists what was left out")
+		cmd.Flags().BoolVar(&f.smoke, "smoke", false, "scale the suite to one minute, to test that it runs; the results prove nothing")
+		cmd.Flags().StringVar(&f.target, "target", "", "`target` instead of labs: mongodb://HOST, env:NAME, @FILE, @- or embedded:; env:NAME, @FILE and @- hide the address")
+		cmd.Flags().StringVar(&f.budget, "budget", "", "scale the suite to this `time`, for example 30m; the result lists what was left out")
+	}, "quick", "smoke", "target", "budget")
+	f.scale = addSettings(cmd, &spec.Scale{}, scaleSettings)
+	f.engine.add(cmd)
+	f.share = addSettings(cmd, &spec.Run{}, shareSettings)
 }
 
 // isSuite separates folders from files; the error about a folder without suite.yaml comes later.
@@ -79,7 +78,10 @@ func (f *suiteFlags) plan(ctx context.Context, env *environment, dir, out string
 			return nil, err
 		}
 	}
-	if o.Scale, err = parseScale(f.scale); err != nil {
+	if len(f.scale.given()) > 0 {
+		o.Scale = &spec.Scale{}
+	}
+	if err := f.scale.apply(o.Scale); err != nil {
 		return nil, err
 	}
 	return planFolder(dir, o)
@@ -108,7 +110,8 @@ func (f *suiteFlags) options(ctx context.Context, env *environment, out string) 
 		return o, err
 	}
 	return suite.PlanOptions{Against: f.target, Data: out + "-data", Machine: newSuiteMachine(env),
-		Study: planOptions(ctx, env), CheckVolume: checkVolume(ctx, env), Load: f.agentShare.apply,
+		Study: planOptions(ctx, env), CheckVolume: checkVolume(ctx, env),
+		Load:         func(r *spec.Run) error { return f.share.apply(r) },
 		ChooseEngine: func(l *spec.Lab) { f.engine.choose(ctx, env, l) }}, nil
 }
 
@@ -140,28 +143,6 @@ func budgetOf(text string) (time.Duration, error) {
 		return 0, usageError("--budget: %q is not a time; write for example 30m", text)
 	}
 	return d.Std(), nil
-}
-
-// parseScale parses data=1/64,workers=1/4.
-func parseScale(text string) (*spec.Scale, error) {
-	if text == "" {
-		return nil, nil
-	}
-	var s spec.Scale
-	known := []string{"data", "workers", "cores", "rates", "servers"}
-	for pair := range strings.SplitSeq(text, ",") {
-		key, value, _ := strings.Cut(strings.TrimSpace(pair), "=")
-		to := map[string]*spec.Fraction{"data": &s.Data, "workers": &s.Workers, "cores": &s.Cores, "rates": &s.Rates, "servers": &s.Servers}[key]
-		if to == nil {
-			return nil, usageError("--scale: unknown key %q%s (known: %s); write for example data=1/64,workers=1/4", key, nearest.DidYouMean(key, known), strings.Join(known, ", "))
-		}
-		f, err := spec.ParseFraction(value)
-		if err != nil {
-			return nil, usageError("--scale: %s: %v", key, err)
-		}
-		*to = f
-	}
-	return &s, nil
 }
 
 // checkVolume checks whether this machine can start a lab with volumes only.

@@ -34,10 +34,7 @@ func newSuiteRunCommand(env *environment) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run FOLDER",
 		Short: "Run all parts of a suite and compare the results with the document",
-		Long: `Run the studies, drills and probes of a suite one after the other, and compare the results with each
-statement of the document.
-
-Each part has its own record in the directory of the suite. The page of the suite is report.html in the
+		Long: `Each part has its own record in the directory of the suite. The page of the suite is report.html in the
 same directory. --quick scales the suite to ten minutes, --smoke to one; the page lists everything that
 was scaled or left out, with the reason. Ctrl-C ends the current part. 'plimsoll suite resume DIR'
 continues without repeating finished parts.
@@ -52,6 +49,8 @@ continues without repeating finished parts.
 	o.flags.add(cmd)
 	o.conductFlags.add(cmd)
 	cmd.Flags().StringVar(&o.out, "out", "", "`directory` of the suite (default plimsoll-data/suites/TIME-NAME)")
+	briefHelp(cmd, `Run the studies, drills and probes of a suite one after the other, and compare the results with each
+statement of the document.`, "out", "format", "web", "yes-break-it", "drop")
 	return cmd
 }
 
@@ -78,7 +77,7 @@ PLIMSOLL_HOME); otherwise give the folder of the suite again (--file), which mus
 	}
 	o.conductFlags.add(cmd)
 	cmd.Flags().StringVarP(&o.file, "file", "f", "", "`folder` of the suite, for a record of another user; its files must be unchanged")
-	o.flags.engine.add(cmd.Flags())
+	o.flags.engine.add(cmd)
 	for _, name := range []string{"engine", "binary"} {
 		cmd.Flags().Lookup(name).Usage += "; needs --file"
 	}
@@ -130,7 +129,7 @@ func (o *suiteRunOptions) resume(ctx context.Context, env *environment, dir stri
 		if plan, err = o.flags.planAgain(ctx, env, o.file, dir); err != nil {
 			return err
 		}
-	} else if o.flags.engine != (engineFlags{}) {
+	} else if len(o.flags.engine.given()) > 0 {
 		return usageError("--engine and --binary change files of the suite: give its folder with --file")
 	}
 	return o.conduct(ctx, env, dir, func(ctx context.Context, s suite.Options) (*record.Suite, error) {

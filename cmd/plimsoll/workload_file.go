@@ -17,31 +17,25 @@ import (
 
 // workloadFlags are those of the commands that read a workload file.
 type workloadFlags struct {
-	seed    uint64
-	records string
-	engine  string
-	number  int
-	allowed []string
+	settings
+	engine string
+	number int
 }
 
 // open reads and compiles the workload file.
 func (f *workloadFlags) open(path string) (*workloadfile.Plan, spec.Run, error) {
-	asked := spec.Run{Target: "null:", Workload: spec.Workload{Name: path, Seed: f.seed, AllowOtherDatabases: f.allowed}}
+	asked := spec.Run{Target: "null:", Workload: spec.Workload{Name: path}}
 	if !asked.Workload.IsFile() {
 		return nil, asked, usageError("%s is not a workload file: its name must end in .yaml, .yml or .json", path)
 	}
-	if f.records != "" {
-		n, err := spec.ParseCount(f.records)
-		if err != nil {
-			return nil, asked, withExit(exitUsage, fmt.Errorf("records: %w", err))
-		}
-		asked.Workload.Records = n
+	if err := f.apply(&asked); err != nil {
+		return nil, asked, err
 	}
 	if err := asked.Complete(); err != nil {
-		return nil, asked, withExit(exitUsage, err)
+		return nil, asked, withExit(exitUsage, f.named(err))
 	}
 	w, err := workloadfile.Open(workload.Spec{
-		Text: asked.Workload.Text(), Records: int64(asked.Workload.Records), Seed: f.seed})
+		Text: asked.Workload.Text(), Records: int64(asked.Workload.Records), Seed: asked.Workload.Seed})
 	if err != nil {
 		return nil, asked, withExit(exitUsage, err)
 	}
@@ -61,8 +55,8 @@ func (f *workloadFlags) command(use, short, long string,
 			return do(p, asked)
 		},
 	}
-	cmd.Flags().Uint64Var(&f.seed, "seed", 1, "`seed` of data and operations")
-	cmd.Flags().StringVar(&f.records, "records", "", "number of documents in all collections; scales their `count`s")
+	f.settings = addSettings(cmd, &spec.Run{Workload: spec.Workload{Seed: 1}}, replaced(only(runSettings, "seed", "records"),
+		key("records", "workload.records", "number of documents in all collections; scales their counts")))
 	return cmd
 }
 
@@ -98,8 +92,7 @@ open engine) or standalone (a mongod without a replica set). A mongod in a repli
 		}
 		return errors.Join(errs...)
 	}
-	cmd.Flags().StringSliceVar(&f.allowed, "allow-other-databases", nil,
-		"`names` of databases, besides that of the run, that pipelines may name, for example in $merge")
+	f.settings = append(f.settings, addSettings(cmd, &spec.Run{}, only(runSettings, "allow-other-databases"))...)
 	cmd.Flags().StringVar(&f.engine, "engine", "", "check what an `engine` can do: embedded, documentdb or standalone")
 	return cmd
 }

@@ -13,6 +13,9 @@ func newWorkloadsCommand(env *environment) *cobra.Command {
 		Use:   "workloads [NAME]",
 		Short: "List the workloads, or the parameters of one",
 		Args:  atMostOne("workload"),
+		ValidArgsFunction: func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
+			return workloadNames(cmd, args, word), cobra.ShellCompDirectiveNoFileComp
+		},
 		RunE: func(_ *cobra.Command, args []string) error {
 			t := table{left: 3}
 			if len(args) == 0 {
