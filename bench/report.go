@@ -10,8 +10,9 @@ import (
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/measure"
+	"github.com/plimsoll-bench/plimsoll/report"
 	"github.com/plimsoll-bench/plimsoll/report/html"
-	"github.com/plimsoll-bench/plimsoll/report/html/recordtest"
+	"github.com/plimsoll-bench/plimsoll/report/recordtest"
 )
 
 // The goals of a page.
@@ -60,12 +61,12 @@ func reportCost(_ context.Context, w io.Writer, _ config) error {
 
 func timePage(w io.Writer, what, dir string) error {
 	begin, before := time.Now(), measure.ProcessCPU()
-	s, err := html.Open(dir)
+	s, err := report.Open(dir)
 	if err != nil {
 		return err
 	}
 	var page bytes.Buffer
-	if err := html.Write(&page, []*html.Source{s}, html.Options{}); err != nil {
+	if err := html.Write(&page, []*report.Source{s}, report.PageOptions{}); err != nil {
 		return err
 	}
 	took := time.Since(begin)

@@ -89,7 +89,7 @@ type Part struct {
 	// Seconds is its time, and Estimate the estimate before.
 	Seconds  float64 `json:"seconds,omitempty"`
 	Estimate float64 `json:"estimate_seconds,omitempty"`
-	// Conclusion is the conclusion of its record or error; absent without either, and in older records.
+	// Conclusion is the conclusion of its record or error; absent without either.
 	Conclusion Conclusion `json:"conclusion,omitempty" jsonschema:"enum=satisfied,enum=missed,enum=writes lost,enum=invalid,enum=interrupted,enum=refused,enum=unreachable,enum=failed"`
 	// Exit is the exit code of a command for the part alone.
 	Exit int `json:"exit"`

@@ -161,3 +161,5 @@ func simulatedFailures(s *record.Simulation) Section {
 	}
 	return Section{Title: "failures", Facts: facts}
 }
+
+func simulationKind() *kind { return kindOf("a simulation", figureless(simulationDocument)) }

@@ -218,21 +218,6 @@ func (o *suiteRunOptions) conduct(ctx context.Context, env *environment, dir str
 	return verdict
 }
 
-// concludeParts derives the conclusions of parts in older records from their exit codes.
-func concludeParts(s *record.Suite) {
-	for i := range s.Parts {
-		p := &s.Parts[i]
-		if p.Conclusion != "" || p.Status != record.PartDone && p.Status != record.PartFailed {
-			continue
-		}
-		for c, code := range exitOf {
-			if code == p.Exit {
-				p.Conclusion = c
-			}
-		}
-	}
-}
-
 // parts runs parts like their own commands. progress is nil with --quiet.
 func (o *suiteRunOptions) parts(ctx context.Context, env *environment, places *agentPlaces) (
 	*suite.Parts, *suiteProgress, error,
@@ -269,7 +254,7 @@ func (o *suiteRunOptions) print(env *environment, dir string) (verdict, err erro
 	if err != nil {
 		return nil, withExit(exitFailure, err)
 	}
-	result, verdict := resultOf(dir, r)
+	result := report.Ready(dir, r)
 	if err := printResult(env.stdout, result, o.format); err != nil {
 		return nil, err
 	}
@@ -279,5 +264,5 @@ func (o *suiteRunOptions) print(env *environment, dir string) (verdict, err erro
 		return nil, err
 	}
 	fmt.Fprintf(env.stderr, "write the page again with: plimsoll report %s\n", dir)
-	return verdict, nil
+	return ending(result.Conclude()), nil
 }

@@ -25,7 +25,7 @@ var owners = map[string]string{
 	"liars":                        "not in the program",
 	"tools":                        "not in the program",
 	"capacity/sizetest":            "not in the program",
-	"report/html/recordtest":       "not in the program",
+	"report/recordtest":            "not in the program",
 	"platform/vsphere/vspheretest": "not in the program",
 }
 
