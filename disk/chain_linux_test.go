@@ -127,7 +127,7 @@ func TestMemoryBelow(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if p.Verdict != record.NotProvable || !found(p, "memory-filesystem") || Conclude(p) != record.Incredible ||
+			if p.Verdict != record.NotProvable || !found(p, "memory-filesystem") || p.Conclude() != record.Incredible ||
 				!p.Objectives[0].Unknown || strings.Contains(p.Class.Text, "suitable") {
 				t.Errorf("verdict %s, findings %+v, objectives %+v, class %+v", p.Verdict, p.Validity, p.Objectives, p.Class)
 			}
@@ -187,7 +187,7 @@ func TestReadsThatReachNoDisk(t *testing.T) {
 		t.Errorf("overlay: %+v", p.Validity)
 	}
 	v.Cached(t)
-	if p := reads(t, v.Dir); !found(p, "not-on-device") || !found(p, "loop-cache") || Conclude(p) != record.Incredible {
+	if p := reads(t, v.Dir); !found(p, "not-on-device") || !found(p, "loop-cache") || p.Conclude() != record.Incredible {
 		t.Errorf("loop device without direct I/O: %+v", p.Validity)
 	}
 }

@@ -10,27 +10,6 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
-// Conclude returns the conclusion of a probe.
-func Conclude(p *record.Probe) record.Conclusion {
-	switch {
-	case p.Status == record.Failed:
-		return record.NoResult
-	case p.Status == record.Interrupted || p.Status == record.Killed:
-		return record.Ended
-	case slices.ContainsFunc(p.Validity, func(f measure.Finding) bool { return f.ID == "altered" }):
-		return record.Incredible
-	case p.Verdict == record.Lying: // proven, whatever the figures are worth
-		return record.Missed
-	case measure.Worst(p.Validity) == measure.Invalid:
-		return record.Incredible
-	case slices.ContainsFunc(p.Objectives, func(o measure.ObjectiveResult) bool {
-		return !o.Met
-	}):
-		return record.Missed
-	}
-	return record.Satisfied
-}
-
 // LostWrites reports whether storage lost acknowledged writes in a power cut of the probe (grade C).
 func LostWrites(p *record.Probe) bool {
 	return slices.ContainsFunc(p.Durability, func(d record.ProbeDurability) bool { return d.Grade == "C" && d.Missing > 0 })

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
-	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/measure/stats"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/spec"
@@ -437,25 +436,4 @@ func statement(n, lossy int) string {
 	return fmt.Sprintf("No loss in %d rounds. With 95 %% confidence, a fault like this loses acknowledged writes in at most "+
 		"%s of cases. A bound of less than 1 %% takes %d rounds.",
 		n, figure.Percent(stats.RareBound(n, confidence)), stats.RareTrials(0.01, confidence))
-}
-
-// Conclude returns the outcome of a drill. A lost write counts more than an interruption or a failure.
-func Conclude(d *record.Drill) record.Conclusion {
-	for i := range d.Rounds {
-		r := &d.Rounds[i]
-		if l := r.Ledger; r.Verdict == record.Violated && l != nil && l.LostWrites() > 0 && !r.LossAllowed() {
-			return record.WritesLost
-		}
-	}
-	switch {
-	case d.Status == record.Interrupted || d.Status == record.Killed:
-		return record.Ended
-	case d.Status == record.Failed:
-		return record.NoResult
-	case d.Verdict == record.Violated:
-		return record.Missed
-	case d.Verdict != record.Holds || measure.Worst(d.Validity) == measure.Invalid:
-		return record.Incredible
-	}
-	return record.Satisfied
 }

@@ -18,6 +18,10 @@ import (
 // Result is a record of any kind.
 type Result interface {
 	Common() *Head
+	// Conclude returns its conclusion.
+	Conclude() Conclusion
+	// NothingMeasured reports whether it was interrupted before anything was measured.
+	NothingMeasured() bool
 	// measured reports whether it has results.
 	measured() bool
 	// complete reads other files of the record. held is whether a process is writing the record. If its process has
@@ -32,16 +36,25 @@ type kind struct {
 	others     []string // further files, all of them with checksums
 	dirs       []string // of the records below it
 	empty      func() Result
+	whole      bool // what is below it belongs to it, and is no record of its own
 }
 
 // kinds are all kinds of records. A directory is a record of the first kind whose main file is in it.
 var kinds = []*kind{
-	{KindSuite, SuiteFile, "suite", SuiteJournal, []string{SuitePlan}, []string{PartsDir}, func() Result { return new(Suite) }},
-	{KindStudy, StudyFile, "study", JournalFile, nil, []string{TrialsDir, ProceduresIn}, func() Result { return new(Study) }},
-	{KindDrill, DrillFile, "drill", "", nil, []string{RoundsDir}, func() Result { return new(Drill) }},
-	{KindProbe, ProbeFile, "probe", "", []string{TimelineFile}, nil, func() Result { return new(Probe) }},
-	{KindComparison, ComparisonFile, "comparison", "", nil, nil, func() Result { return new(ComparisonReport) }},
-	{KindRun, RunFile, "record", "", runFiles(), nil, func() Result { return new(Run) }},
+	{KindSuite, SuiteFile, "suite", SuiteJournal, []string{SuitePlan}, []string{PartsDir}, newOf[Suite], false},
+	{KindStudy, StudyFile, "study", JournalFile, nil, []string{TrialsDir, ProceduresIn}, newOf[Study], false},
+	{KindDrill, DrillFile, "drill", "", nil, []string{RoundsDir}, newOf[Drill], false},
+	{KindProbe, ProbeFile, "probe", "", []string{TimelineFile}, nil, newOf[Probe], true},
+	{KindComparison, ComparisonFile, "comparison", "", nil, nil, newOf[ComparisonReport], false},
+	{KindRun, RunFile, "record", "", runFiles(), nil, newOf[Run], true},
+}
+
+// newOf makes an empty record of a type.
+func newOf[T any, R interface {
+	*T
+	Result
+}]() Result {
+	return R(new(T))
 }
 
 func kindOf[R Result]() *kind {
@@ -80,6 +93,17 @@ func MainFiles() []string {
 		files = append(files, k.file)
 	}
 	return files
+}
+
+// Owns reports whether a record at a path below a record of a kind is a part of it.
+func Owns(name, below string) bool {
+	top, _, _ := strings.Cut(below, "/")
+	return slices.ContainsFunc(kinds, func(k *kind) bool { return k.name == name && slices.Contains(k.dirs, top) })
+}
+
+// Whole reports whether all that is below a record of a kind belongs to it, and is no record of its own.
+func Whole(name string) bool {
+	return slices.ContainsFunc(kinds, func(k *kind) bool { return k.name == name && k.whole })
 }
 
 // KindOf returns the kind of record with this main file, "" if there is none.

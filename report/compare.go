@@ -16,8 +16,8 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
-func compareDocument(r *record.ComparisonReport) *Document {
-	d := &Document{Title: fmt.Sprintf("comparison of %d sides", len(r.Sides)), Grade: gradeOf(r.Validity, record.Complete),
+func compareDocument(r *record.ComparisonReport, on *comparisonFiles) *Document {
+	d := &Document{Title: fmt.Sprintf("comparison of %d sides", len(r.Sides)), Sentence: true, Grade: gradeOf(r.Validity, record.Complete),
 		Tiles:    compareTiles(r),
 		Findings: append(comparisonPoints(r.Comparisons), findingPoints(r.Validity)...)}
 	if len(r.Sides) == 2 {
@@ -53,6 +53,9 @@ func compareDocument(r *record.ComparisonReport) *Document {
 		d.Sections = append(d.Sections, changesOf(NthID("against", i), base, against[base]))
 	}
 	d.Sections = appendFilled(d.Sections, differencesSection(r), sidesSection(r))
+	if on != nil {
+		d.Sections = on.sections(r, d.Sections)
+	}
 	return d
 }
 
@@ -334,4 +337,10 @@ func seriesRows(g *record.HistoryGroup, s *record.HistorySeries) [][]string {
 		rows = append(rows, row)
 	}
 	return rows
+}
+
+func historyKind() *kind {
+	k := kindOf("a history", figureless(historyDocument))
+	k.csv = table(historyCSV)
+	return k
 }

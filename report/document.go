@@ -2,7 +2,6 @@ package report
 
 import (
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
@@ -15,6 +14,8 @@ import (
 // print the same document, so they have the same facts. Texts are as recorded; printers make them harmless.
 type Document struct {
 	Title string
+	// Sentence titles begin with a capital letter on a page.
+	Sentence bool
 	// Verdict says whether it holds and whether it can be believed. Brief is the verdict for a list, where nothing is
 	// below it.
 	Verdict, Brief string
@@ -25,13 +26,15 @@ type Document struct {
 	// doubts.
 	Objectives, Findings, Checks []Point
 	// Picture is the first figure, nil if there is none.
-	Picture *Figure
+	Picture *Ratios
 	// Tiles are the figures that a reader looks for first, out of the sections. Only a page writes them large.
 	Tiles    []Tile
 	Facts    []Fact
 	Sections []Section
 	// Parts are those of a suite.
 	Parts []Part
+	// Record is the directory of its record, "" if it is not shown.
+	Record string
 }
 
 // Part is one of several records in a document: its name, its result in a sentence, and its own document, nil if there
@@ -106,95 +109,6 @@ func prefixed(prefix, text string) string {
 		return ""
 	}
 	return prefix + text
-}
-
-// form is how one kind of result is printed.
-type form struct {
-	what       string // for errors
-	value      any    // what JSON has
-	document   func() *Document
-	csv, bench func(io.Writer) error // nil where there is none
-}
-
-// formOf knows all results that are printed: records of any kind, a suite with its parts, and judgements that are no
-// records.
-func formOf(result any) form {
-	switch r := result.(type) {
-	case *record.Run:
-		return form{"a run", r, words(runDocument, r), table(runCSV, r), table(runBench, r)}
-	case *record.Study:
-		return form{"a study", r, words(studyDocument, r), table(studyCSV, r), table(studyBench, r)}
-	case *record.Drill:
-		return form{"a drill", r, words(drillDocument, r), table(drillCSV, r), nil}
-	case *record.Probe:
-		return form{"a probe", r, words(probeDocument, r), table(probeCSV, r), table(probeBench, r)}
-	case *Probes:
-		return form{"a list of probes", r.Probes, words(probesDocument, r), nil, nil}
-	case *Prediction:
-		return form{"a prediction", r.Probe, words(predictionDocument, r), nil, nil}
-	case *record.ComparisonReport:
-		return form{"a comparison", r, words(compareDocument, r), table(compareCSV, r), table(compareBench, r)}
-	case *Suite:
-		return form{"a suite", r.Record, words(suiteDocument, r), table(suiteCSV, r), nil}
-	case *record.HistoryReport:
-		return form{"a history", r, words(historyDocument, r), table(historyCSV, r), nil}
-	case *record.Sizing:
-		return form{"a size", r, words(sizeDocument, r), nil, nil}
-	case *record.Gate:
-		return form{"a check", r, words(gateDocument, r), nil, nil}
-	case *record.Backtest:
-		return form{"a backtest", r, words(backtestDocument, r), nil, nil}
-	case *record.WhatIf:
-		return form{"a what-if", r, words(whatIfDocument, r), nil, nil}
-	case *record.Failures:
-		return form{"a cost of failures", r, words(failuresDocument, r), nil, nil}
-	case *record.Doctor:
-		return form{"an examination", r, words(doctorDocument, r), nil, nil}
-	case *Doctors:
-		return form{"a list of examinations", r.Doctors, words(doctorsDocument, r), nil, nil}
-	}
-	panic(fmt.Sprintf("there is a result that is not printed: %T", result))
-}
-
-func words[T any](document func(T) *Document, of T) func() *Document {
-	return func() *Document { return document(of) }
-}
-
-func table[T any](write func(io.Writer, T) error, of T) func(io.Writer) error {
-	return func(w io.Writer) error { return write(w, of) }
-}
-
-// Of words a result: a record of any kind, a [Suite], a history, a size or what the doctor of hosts found.
-func Of(result any) *Document { return formOf(result).document() }
-
-// Value is the result as JSON.
-func Value(result any) any { return formOf(result).value }
-
-// Formats says what a result is, and in which forms it is printed; text and JSON are those of the command line.
-func Formats(result any) (what string, formats []string) {
-	f := formOf(result)
-	if f.csv != nil {
-		formats = append(formats, "csv")
-	}
-	if f.bench != nil {
-		formats = append(formats, "gobench")
-	}
-	return f.what, append(formats, "md", "text", "json")
-}
-
-// Write writes a result in one of its [Formats]: "md" for a pull request or a page of documentation, "csv" for a
-// spreadsheet, "gobench" for benchstat.
-func Write(w io.Writer, result any, format string) error {
-	f := formOf(result)
-	switch {
-	case format == "md":
-		return f.document().markdown(w)
-	case format == "csv" && f.csv != nil:
-		return f.csv(w)
-	case format == "gobench" && f.bench != nil:
-		return f.bench(w)
-	}
-	return fmt.Errorf("%s has no form %s", f.what, format)
 }
 
 func gradeOf(list []measure.Finding, status record.Status) Grade {

@@ -102,7 +102,10 @@ func drillLoss(d *record.Drill) string {
 
 func nanoseconds(ns float64) string { return figure.Duration(time.Duration(ns)) }
 
-func drillDocument(d *record.Drill) *Document {
+// found is the ID of the section with the conclusion of a drill.
+const found = "found"
+
+func drillDocument(d *record.Drill, on *drillFiles) *Document {
 	doc := &Document{Title: drillTitle(d), Verdict: drillVerdict(d), Grade: Warn, Problem: d.Problem,
 		Findings: drillFindings(d), Tiles: drillTiles(d), Checks: drillChecks(d)}
 	doc.Brief = doc.Verdict
@@ -140,11 +143,11 @@ func drillDocument(d *record.Drill) *Document {
 		doc.Facts = append(doc.Facts, vsphereFacts(d.Rounds[0].VSphere)...)
 	}
 	doc.Facts = append(doc.Facts, Facts("target", drillTarget(d), "begun", begun(&d.Head))...)
-	found := Section{ID: "found", Title: "conclusion", Lines: statements(d)}
+	concluded := Section{ID: found, Title: "conclusion", Lines: statements(d)}
 	if d.Status == record.Running {
-		found.Lines = []string{"The drill is running. Results appear when a round ends."}
+		concluded.Lines = []string{"The drill is running. Results appear when a round ends."}
 	}
-	doc.Sections = appendFilled(nil, found)
+	doc.Sections = appendFilled(nil, concluded)
 	for i := range d.Rounds {
 		r := &d.Rounds[i]
 		var round []Section
@@ -163,6 +166,9 @@ func drillDocument(d *record.Drill) *Document {
 		}
 	}
 	doc.Sections = appendFilled(doc.Sections, drillManners(d), drillDistribution(d), drillRecords(d))
+	if on != nil {
+		doc.Tiles, doc.Sections = append(standingTiles(on.Standing), doc.Tiles...), on.sections(doc.Sections)
+	}
 	return doc
 }
 

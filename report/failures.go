@@ -14,6 +14,8 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
+func failuresKind() *kind { return kindOf("a cost of failures", figureless(failuresDocument)) }
+
 // failuresDocument is what a year of failures costs a deployment, how sure that is, and the drill that would say more.
 func failuresDocument(f *record.Failures) *Document {
 	d := &Document{Title: failuresTitle(f), Grade: gradeOf(f.Validity, record.Complete),

@@ -1,82 +1,63 @@
 package report
 
 import (
-	"fmt"
-	"math"
-	"strings"
-	"unicode/utf8"
+	"slices"
+
+	"github.com/plimsoll-bench/plimsoll/report/chart"
 )
 
-// Figure is a picture of ratios on one logarithmic axis: for each row what another source states and what was measured.
+// Figure is a chart with its numbers, as data. A page draws it.
 type Figure struct {
-	Title string
-	// Note says what the marks mean.
-	Note string
-	// Axis says what the ratios are, and Reference what a ratio of one is.
-	Axis, Reference string
-	Rows            []FigureRow
+	Chart   chart.Chart
+	Note    string
+	Numbers *Table
+	// Zoom is set if the script can draw the chart again to zoom in.
+	Zoom *Zoom
 }
 
-// FigureRow is a row of a [Figure]. Numbers that are not known are NaN.
-type FigureRow struct {
-	// Group is a heading where it changes.
-	Group, Name string
-	// Stated is the value of another source; Value was measured, with its interval from Low to High.
-	Stated, Value, Low, High float64
-	Grade                    Grade
-	// Partly marks a row that is not all that its grade says, such as a ratio of the same direction only.
-	Partly bool
-	// Text is at the end of the row; Note has its numbers in words.
-	Text, Note string
+// Zoom names the data of a chart over time: Data is the ID of a [Track], Names are lines of it.
+type Zoom struct {
+	Data  string
+	Names []string
+	Log   bool
+	Unit  string
 }
 
-// textColumns is how wide the axis of a figure is on a terminal.
-const textColumns = 40
+// Track is the data of charts over a common time, for the script of a page.
+type Track struct {
+	ID    string     `json:"-"`
+	T     Numbers    `json:"t"` // seconds since the start
+	Lines []TrackRow `json:"lines"`
+	Marks []TrackTip `json:"marks"`
+	Spans []TrackTip `json:"spans"`
+}
 
-// Lines draw the figure as text: ◇ is the stated value, ● the measured one, = its interval, and | a ratio of one.
-func (f *Figure) Lines() []string {
-	low, high, name := 1.0, 1.0, 0
-	for _, r := range f.Rows {
-		name = max(name, utf8.RuneCountInString(r.Name))
-		for _, x := range []float64{r.Stated, r.Value, r.Low, r.High} {
-			if x > 0 && !math.IsInf(x, 0) {
-				low, high = min(low, x), max(high, x)
-			}
-		}
+// TrackRow is one line over time.
+type TrackRow struct {
+	Name   string  `json:"name"`
+	Label  string  `json:"label"`
+	Unit   string  `json:"unit"`
+	Colour int     `json:"colour"`
+	Dash   bool    `json:"dash,omitempty"`
+	Values Numbers `json:"values"`
+}
+
+// TrackTip is a moment, or a stretch where To is set.
+type TrackTip struct {
+	At   float64 `json:"at"`
+	To   float64 `json:"to,omitempty"`
+	Text string  `json:"text"`
+}
+
+func newFigure(c chart.Chart, note string, numbers *Table) *Figure {
+	if numbers != nil {
+		numbers.Caption = "The numbers behind “" + c.About().Title + "”"
+		numbers.Folded, numbers.Charted = true, true
 	}
-	low, high = min(low, 0.9), max(high, 1.1)
-	at := func(x float64) int {
-		return int(math.Round(math.Log(x/low) / math.Log(high/low) * (textColumns - 1)))
-	}
-	name = min(name, 34)
-	var lines []string
-	for i, r := range f.Rows {
-		if r.Group != "" && (i == 0 || f.Rows[i-1].Group != r.Group) {
-			lines = append(lines, r.Group)
-		}
-		axis := []rune(strings.Repeat(" ", textColumns))
-		axis[at(1)] = '|'
-		if r.Low > 0 && r.High >= r.Low && !math.IsInf(r.High, 0) {
-			for k := at(r.Low); k <= at(r.High); k++ {
-				axis[k] = '='
-			}
-		}
-		for _, m := range []struct {
-			x    float64
-			mark rune
-		}{{r.Stated, '◇'}, {r.Value, '●'}} {
-			if m.x > 0 && !math.IsInf(m.x, 0) {
-				axis[at(m.x)] = m.mark
-			}
-		}
-		label := []rune(r.Name)
-		if len(label) > name {
-			label = append(label[:name-1], '…')
-		}
-		lines = append(lines, fmt.Sprintf("  %-*s %s %s", name, string(label), string(axis), r.Text))
-	}
-	ends := fmt.Sprintf("×%.2g", low)
-	top := fmt.Sprintf("×%.2g", high)
-	return append(lines, strings.Repeat(" ", name+3)+ends+
-		strings.Repeat(" ", max(1, textColumns-utf8.RuneCountInString(ends+top)))+top)
+	return &Figure{Chart: c, Note: note, Numbers: numbers}
+}
+
+// figures are those of which there is anything to draw.
+func figures(list ...*Figure) []*Figure {
+	return slices.DeleteFunc(list, func(f *Figure) bool { return f == nil })
 }

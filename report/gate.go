@@ -157,3 +157,5 @@ func SARIF(w io.Writer, g *record.Gate) error {
 		"results": results,
 	}}})
 }
+
+func gateKind() *kind { return kindOf("a check", figureless(gateDocument)) }

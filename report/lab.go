@@ -116,10 +116,12 @@ func labSpecLine(asked spec.Lab) string {
 }
 
 // LabSections describes a lab: its hosts with their usage, its members, its volumes, and notes. After is the lab at the
-// end of a run, nil if there is none; series are those of a run, if any.
-func LabSections(l, after *record.Lab, series []record.Series) []Section {
+// end of a run, nil if there is none; series are those of a run, if any, and usage are figures of its hosts.
+func LabSections(l, after *record.Lab, series []record.Series, usage ...*Figure) []Section {
 	after = cmp.Or(after, &record.Lab{})
-	return appendFilled(nil, labHead(l, after), labHosts(l, after, series), labPerOperation(l, series),
+	hosts := labHosts(l, after, series)
+	hosts.draw(usage...)
+	return appendFilled(nil, labHead(l, after), hosts, labPerOperation(l, series),
 		labMembers(l, after), labVolumes(l, after),
 		labSharding(l, after), labSettings(l))
 }

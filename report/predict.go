@@ -122,3 +122,7 @@ func whatIfTitle(w *record.WhatIf) string {
 	}
 	return w.Asked + ": " + figure.Rate(*w.Throughput) + " ok/s, 95 % interval " + figure.Rate(*w.Low) + " to " + figure.Rate(*w.High) + changed
 }
+
+func backtestKind() *kind { return kindOf("a backtest", figureless(backtestDocument)) }
+
+func whatIfKind() *kind { return kindOf("a what-if", figureless(whatIfDocument)) }

@@ -79,7 +79,7 @@ func probeLevels(list []record.ProbeBlock) [][]string {
 	return levels
 }
 
-func probeDocument(p *record.Probe) *Document {
+func probeDocument(p *record.Probe, on *probeFiles) *Document {
 	d := &Document{Title: probeTitle(p), Verdict: "durability: " + probeVerdict(p), Brief: probeVerdict(p),
 		Grade: gradeOf(p.Validity, p.Status), Problem: p.Problem,
 		Objectives: objectivePoints(p.Objectives), Findings: findingPoints(p.Validity), Checks: probeChecks(p)}
@@ -111,9 +111,20 @@ func probeDocument(p *record.Probe) *Document {
 	class := cmp.Or(p.Class, &record.ProbeClass{})
 	d.Facts = Facts("commits", probeCommits(p), "class", class.Text, "class from", class.Provenance, "volume", p.Volume, "storage", probeStack(p.Storage),
 		"directory", p.Specification.Directory, "machine", Machine(p.Environment), "begun", begun(&p.Head))
-	d.Sections = appendFilled(nil, probeDurability(p), probeRamps(p), probeRandom(p), probeJournal(p),
-		predictionSection(p.Prediction), probeMajority(p), probeCheckpoint(p), probeSustained(p),
-		probeDevices(p), probeStorage(p))
+	random, journal, checkpoint, sustained := probeRandom(p), probeJournal(p), probeCheckpoint(p), probeSustained(p)
+	predicted := predictionSection(p.Prediction)
+	if on != nil {
+		random.draw(rampFigure(p, true), rampFigure(p, false))
+		journal.draw(commitFigure(p), spectrumFigure(p))
+		predicted.draw(predictedFigure(p, true), predictedFigure(p, false))
+		checkpoint.draw(on.course(p, spec.ProbeCheckpoint))
+		sustained.draw(on.course(p, spec.ProbeSustained))
+	}
+	d.Sections = appendFilled(nil, probeDurability(p), probeRamps(p), random, journal, predicted, probeMajority(p),
+		checkpoint, sustained, probeDevices(p), probeStorage(p))
+	if on != nil {
+		d.Sections = append(d.Sections, on.repeat()...)
+	}
 	return d
 }
 

@@ -75,16 +75,16 @@ func predictionSection(of *record.ProbePrediction) Section {
 }
 
 // predictionPicture draws predicted and measured throughput over workers, relative to the prediction for the fewest.
-func predictionPicture(of *record.ProbePrediction) *Figure {
+func predictionPicture(of *record.ProbePrediction) *Ratios {
 	if of == nil || len(of.Points) == 0 || of.RateError == nil {
 		return nil
 	}
 	base := of.Points[0].Rate
-	f := &Figure{Title: "Predicted (hollow diamonds) and measured (dots) ok/s",
+	f := &Ratios{Title: "Predicted (hollow diamonds) and measured (dots) ok/s",
 		Axis: "ok/s, relative to the prediction for " + figure.Plural(of.Points[0].Workers, "worker") + " (logarithmic)", Reference: "prediction",
 		Note: "Numbers: predicted | measured ok/s."}
 	for _, q := range of.Points {
-		r := FigureRow{Name: figure.Plural(q.Workers, "worker"), Stated: q.Rate / base, Value: math.NaN(), Low: math.NaN(),
+		r := Ratio{Name: figure.Plural(q.Workers, "worker"), Stated: q.Rate / base, Value: math.NaN(), Low: math.NaN(),
 			High: math.NaN(), Grade: Note, Text: figure.Rate(q.Rate) + " | –"}
 		if m := q.Measured; m != nil {
 			r.Value, r.Text, r.Grade = m.Rate/base, figure.Rate(q.Rate)+" | "+figure.Rate(m.Rate), Good
@@ -99,3 +99,9 @@ func predictionPicture(of *record.ProbePrediction) *Figure {
 
 // predictionGoal is the error from which a point is marked.
 const predictionGoal = 0.15
+
+func predictionKind() *kind {
+	k := kindOf("a prediction", figureless(predictionDocument))
+	k.value = typed(func(p *Prediction) any { return p.Probe })
+	return k
+}

@@ -22,7 +22,7 @@ type Probes struct {
 func probesDocument(ps *Probes) *Document {
 	d := &Document{Title: figure.Plural(len(ps.Probes), "probe") + " of storage", Grade: Good}
 	for i, p := range ps.Probes {
-		one := probeDocument(p)
+		one := probeDocument(p, nil)
 		d.Findings = append(d.Findings, Point{one.Grade, ps.Names[i], one.Verdict})
 		for _, f := range slices.Concat(one.Objectives, one.Findings) {
 			if f.Grade != Good && f.Grade != Note {
@@ -135,4 +135,18 @@ func doctorsDocument(ds *Doctors) *Document {
 		d.Sections = appendFilled(d.Sections, s)
 	}
 	return d
+}
+
+func probesKind() *kind {
+	k := kindOf("a list of probes", figureless(probesDocument))
+	k.value = typed(func(ps *Probes) any { return ps.Probes })
+	return k
+}
+
+func doctorKind() *kind { return kindOf("an examination", figureless(doctorDocument)) }
+
+func doctorsKind() *kind {
+	k := kindOf("a list of examinations", figureless(doctorsDocument))
+	k.value = typed(func(ds *Doctors) any { return ds.Doctors })
+	return k
 }

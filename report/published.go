@@ -39,9 +39,9 @@ type BesideRow struct {
 	Doubt string
 }
 
-// PublishedBeside finds the published figures that a study names, factor by factor. What is named and not there is an
+// publishedBeside finds the published figures that a study names, factor by factor. What is named and not there is an
 // error; a study that names none has none.
-func PublishedBeside(s *record.Study) ([]Beside, error) {
+func publishedBeside(s *record.Study) ([]Beside, error) {
 	if s.Specification.Published == "" {
 		return nil, nil
 	}
@@ -136,9 +136,10 @@ func PublishedText(r *BesideRow) string {
 // GroupPublished is the group of the sections with published and measured figures.
 const GroupPublished = "published"
 
-// publishedSections are the sections of all published figures beside the study's, or what is wrong with their name.
-func publishedSections(s *record.Study) []Section {
-	list, err := PublishedBeside(s)
+// published are the sections of all published figures beside the study's, or what is wrong with their name.
+func (v *studyView) published() []Section {
+	s := v.study
+	list, err := publishedBeside(s)
 	if err != nil {
 		return []Section{{Group: GroupPublished, Points: []Point{{Warn, "warning", err.Error()}}}}
 	}
@@ -146,6 +147,9 @@ func publishedSections(s *record.Study) []Section {
 	for i := range list {
 		x := list[i].section()
 		x.ID = NthID(GroupPublished, i)
+		if v.drawn {
+			x.draw(publishedFigure(&list[i], timeOf(s), x.ID))
+		}
 		sections = append(sections, x)
 	}
 	if len(list) == 0 && s.Specification.Published != "" {

@@ -49,7 +49,7 @@ func TestPublishedFiguresStandBesideMeasuredOnesAsRatios(t *testing.T) {
 }
 
 func TestPublishedFiguresWithAnotherBaseline(t *testing.T) {
-	list, err := PublishedBeside(threadsStudy("192"))
+	list, err := publishedBeside(threadsStudy("192"))
 	if err != nil || len(list) != 1 || list[0].Other != "192" {
 		t.Fatalf("%+v, %v", list, err)
 	}
@@ -73,7 +73,7 @@ func TestPublishedFiguresThatAreNotThere(t *testing.T) {
 		}
 	}
 	s.Specification.Published = ""
-	if list, err := PublishedBeside(s); err != nil || list != nil {
+	if list, err := publishedBeside(s); err != nil || list != nil {
 		t.Errorf("%v, %v", list, err)
 	}
 }

@@ -15,10 +15,11 @@ import (
 )
 
 // runDocument describes a run: its validity, what was asked and achieved, the operations with response and service
-// time, what went wrong, and what it takes to repeat it.
-func runDocument(r *record.Run) *Document {
+// time, what went wrong, and what it takes to repeat it. A page has figures, how it went in time, and what machines did
+// beside it.
+func runDocument(r *record.Run, on *runFiles) *Document {
 	d := &Document{Title: runTitle(r), Grade: gradeOf(r.Validity, r.Status), Problem: r.Problem,
-		Objectives: objectivePoints(r.Objectives), Findings: findingPoints(r.Validity)}
+		Objectives: objectivePoints(r.Objectives), Findings: findingPoints(r.Validity), Record: r.Specification.Out}
 	h := runObjectives(r)
 	d.Brief, d.Verdict = verdict(h, r.Validity, r.Status)
 	switch {
@@ -28,11 +29,20 @@ func runDocument(r *record.Run) *Document {
 		d.Grade = Warn
 	}
 	p := r.Phase("measure")
+	var over Section
+	if on != nil {
+		over = timeSection(on)
+	}
 	if p == nil {
 		d.Facts = Facts("result", "nothing was measured ("+string(r.Status)+")")
+		d.Sections = appendFilled(nil, over)
 	} else {
 		d.Tiles, d.Checks = runTiles(r, p), runChecks(r, p)
-		d.Sections = appendFilled(nil, operations(r, p), failures(p))
+		did := operations(r, p)
+		if on != nil {
+			did.draw(spectrum(on, p))
+		}
+		d.Sections = appendFilled(nil, did, over, failures(p))
 		d.Facts = Facts("load", runLoad(r, p))
 	}
 	if !storesNothing(r) {
@@ -46,13 +56,23 @@ func runDocument(r *record.Run) *Document {
 	d.Facts = append(d.Facts, Facts("notes", strings.Join(r.Target.Notes, "; "))...)
 	if r.Lab != nil {
 		d.Facts = append(d.Facts, Fact{"lab", LabLine(r.Lab)})
-		lab := LabSections(r.Lab, r.LabAfter, r.Series)
+		lab := LabSections(r.Lab, r.LabAfter, r.Series, labFigures(on, over.Track)...)
 		lab[0].Lines = lab[0].Lines[1:] // the fact says it
 		d.Sections = appendFilled(d.Sections, lab...)
 	}
 	d.Facts = append(d.Facts, Facts("machine", Machine(r.Environment), "begun", begun(&r.Head))...)
 	if p != nil {
-		d.Sections = appendFilled(d.Sections, clientUse(r, p), loadClients(r))
+		use := clientUse(r, p)
+		if on != nil {
+			machines := resourceSection(on, p, over.Track)
+			machines.Parts = append([]Section{use}, machines.Parts...)
+			use = machines
+		}
+		d.Sections = appendFilled(d.Sections, use, loadClients(r))
+	}
+	if on != nil { // it has more than the conditions
+		d.Sections = append(d.Sections, disclosure(on))
+		return d
 	}
 	d.Sections = appendFilled(d.Sections, conditions(r))
 	return d
@@ -613,4 +633,27 @@ func runChecks(r *record.Run, p *record.PhaseResult) []Point {
 		list = append(list, point)
 	}
 	return list
+}
+
+func runKind() *kind {
+	k := kindOf("a run", runDocument)
+	k.name, k.open, k.csv, k.bench = record.KindRun, openRun, table(runCSV), table(runBench)
+	k.follows, k.spark = true, runSpark
+	k.ready = func(dir string, r record.Result) any {
+		run, _ := r.(*record.Run)
+		run.Specification.Out = dir
+		return run
+	}
+	k.list = listed(func(r *record.Run, e *Entry) {
+		e.Labels, e.Lab = r.Specification.Labels, labOf(r.Specification.Target)
+		e.loaded(cmp.Or(r.Specification.Target, r.Target.Address), "", r.Specification.Workload)
+		e.Disclosure = cmp.Or(Disclosure(r.Target.Kind), e.Disclosure)
+		if p := r.Phase("measure"); p != nil {
+			e.Rate, e.P99 = figure.Rate(p.Rates.Achieved)+"/s", p99Of(p.All.Service)
+			if r.Scheduled {
+				e.P99 = p99Of(p.All.Response)
+			}
+		}
+	})
+	return k
 }

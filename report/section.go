@@ -22,13 +22,26 @@ type Section struct {
 	Title string
 	// Named sections have a title that begins with a name, whose letters stay as they are.
 	Named bool
+	// Lead is a sentence below the heading.
+	Lead string
 	// Lines are sentences, Points the items of a list.
 	Lines  []string
 	Points []Point
 	Facts  []Fact
-	Table  *Table
+	Tiles  []Tile
+	// Figures are drawn before the rest of the section.
+	Figures []*Figure
+	Table   *Table
 	// Notes belong to the table: the first one is [1] there.
 	Notes []string
+	Code  *Code
+	// Question is a form that predicts.
+	Question *Question
+	// Track is the data of the figures over time, nil if they cannot be zoomed.
+	Track *Track
+	// Parts are sections below the heading. Those of a Folded section are closed at first, and opened by these words.
+	Parts  []Section
+	Folded string
 	// Long sections are folded where that is possible.
 	Long bool
 	// Appendix sections have the settings and the specification. They are folded. The terminal, where they were given,
@@ -48,7 +61,15 @@ func (s *Section) Heading() string {
 func NthID(sort string, i int) string { return sort + "-" + strconv.Itoa(i+1) }
 
 func (s *Section) filled() bool {
-	return len(s.Lines)+len(s.Points)+len(s.Facts) > 0 || s.Table != nil && len(s.Table.Rows) > 0
+	return len(s.Lines)+len(s.Points)+len(s.Facts)+len(s.Tiles)+len(s.Figures)+len(s.Parts) > 0 ||
+		s.Table != nil && len(s.Table.Rows) > 0 || s.Code != nil || s.Question != nil
+}
+
+// draw adds figures of which there is anything to draw, unless the section has nothing.
+func (s *Section) draw(list ...*Figure) {
+	if s.filled() {
+		s.Figures = figures(list...)
+	}
 }
 
 func appendFilled(list []Section, more ...Section) []Section {
@@ -61,14 +82,25 @@ func appendFilled(list []Section, more ...Section) []Section {
 }
 
 // Table has columns of text. The first Left and the last Last of them are aligned to the left, the others, which are
-// figures, to the right.
+// figures, to the right. The first one is aligned to the left unless Left is -1.
 type Table struct {
+	// Caption is that of a table with a name of its own; the others have that of their section.
+	Caption    string
 	Header     []string
 	Rows       [][]string
 	Left, Last int
 	// Wide are columns that only a page has room for.
 	Wide []int
+	// Notes are below the table.
+	Notes []string
+	// Folded tables are closed at first; the caption of Quiet ones repeats a heading and is not shown.
+	Folded, Quiet bool
+	// Charted tables have the numbers of the figures before them.
+	Charted bool
 }
+
+// Code is text to copy.
+type Code struct{ Label, Text string }
 
 // Narrow is the table without its wide columns.
 func (t *Table) Narrow() *Table {
@@ -92,7 +124,11 @@ func (t *Table) Narrow() *Table {
 
 // LeftAligned says whether a column is one of words.
 func (t *Table) LeftAligned(column int) bool {
-	return column < max(1, t.Left) || column >= len(t.Header)-t.Last
+	left := t.Left
+	if left == 0 {
+		left = 1
+	}
+	return column < left || column >= len(t.Header)-t.Last
 }
 
 func (t *Table) row(cells ...string) { t.Rows = append(t.Rows, cells) }

@@ -219,3 +219,5 @@ func nodesSpan(low, high *float64) string {
 	}
 	return span(low, high, "")
 }
+
+func sizeKind() *kind { return kindOf("a size", figureless(sizeDocument)) }

@@ -15,34 +15,18 @@ import (
 
 // studyDocument describes a study: verdict and doubts first, then what was found beforehand, the configurations by
 // factor, each change against the baseline, drift, and all trials in the order of their execution.
-func studyDocument(s *record.Study) *Document {
+func studyDocument(s *record.Study, on *studyFiles) *Document {
 	v := newStudyView(s)
-	d := &Document{Title: studyTitle(s), Grade: gradeOf(s.Validity, s.Status), Problem: s.Problem, Tiles: v.tiles(),
-		Checks:   v.checks(),
+	v.drawn = on != nil
+	d := &Document{Title: studyTitle(s), Sentence: true, Grade: gradeOf(s.Validity, s.Status), Problem: s.Problem,
+		Tiles: v.tiles(), Checks: v.checks(),
 		Findings: append(comparisonPoints(s.Comparisons), findingPoints(s.Validity)...)}
 	h := studyObjectives(s)
 	d.Brief, d.Verdict = verdict(h, s.Validity, s.Status)
 	if h.missed > 0 {
 		d.Grade = Bad
 	}
-	for _, o := range s.Objectives {
-		p := Point{Bad, "missed", ""}
-		switch {
-		case o.Holds:
-			p = Point{Good, "holds", ""}
-		case !o.Missed():
-			p = Point{Warn, "unknown", ""}
-		}
-		p.Text = fmt.Sprintf("%s at %s: met by %d of %s", o.Objective, o.Configuration, o.Met,
-			figure.Plural(o.N, "trial"))
-		if o.Unknown > 0 {
-			p.Text += fmt.Sprintf(", %d undecided", o.Unknown)
-		}
-		if o.Exploratory {
-			p.Text += " (exploratory, does not decide)"
-		}
-		d.Objectives = append(d.Objectives, p)
-	}
+	d.Objectives = studyObjectivePoints(s.Objectives)
 	if len(d.Objectives) > mostObjectives {
 		d.Sections = append(d.Sections, Section{ID: "objectives", Title: "objectives", Points: d.Objectives})
 		d.Objectives = short(d.Objectives, mostObjectives, "objective")
@@ -72,15 +56,52 @@ func studyDocument(s *record.Study) *Document {
 	for i := range s.Procedures {
 		x := procedureSection(&s.Procedures[i])
 		x.ID = NthID("procedure", i)
+		if v.drawn {
+			x.draw(procedureFigure(&s.Procedures[i], x.ID))
+		}
 		d.Sections = append(d.Sections, x)
 	}
 	if s.Capacity != nil {
-		d.Sections = append(d.Sections, capacitySection(s.Capacity))
+		x := capacitySection(s.Capacity)
+		if v.drawn {
+			x.draw(capacityFigure(s.Capacity, x.ID), hockeyFigure(s, x.ID))
+		}
+		d.Sections = append(d.Sections, x)
 	}
-	d.Sections = append(append(d.Sections, v.factors()...), publishedSections(s)...)
-	d.Sections = appendFilled(d.Sections, effectsSection(s.Effects),
-		changesSection("changes", "changes against the baseline", s.Comparisons), storageSection(s.Trials), v.canary(), v.list())
+	d.Sections = append(append(d.Sections, v.factors()...), v.published()...)
+	changes, trials := changesSection("changes", "changes against the baseline", s.Comparisons), v.list()
+	if v.drawn {
+		changes.draw(forestFigures(s.Comparisons, float64(s.Specification.Margin), timeOf(s), changes.ID)...)
+		trials.draw(trialFigure(s, trials.ID))
+	}
+	d.Sections = appendFilled(d.Sections, effectsSection(s.Effects), changes, storageSection(s.Trials), v.canary(), trials)
+	if v.drawn {
+		d.Sections = append(append(d.Sections, predictedSections(s)...), studyDisclosure(on))
+	}
 	return d
+}
+
+// studyObjectivePoints are the objectives at each configuration, with their results.
+func studyObjectivePoints(list []record.ConfigurationObjective) (points []Point) {
+	for _, o := range list {
+		p := Point{Bad, "missed", ""}
+		switch {
+		case o.Holds:
+			p = Point{Good, "holds", ""}
+		case !o.Missed():
+			p = Point{Warn, "unknown", ""}
+		}
+		p.Text = fmt.Sprintf("%s at %s: met by %d of %s", o.Objective, o.Configuration, o.Met,
+			figure.Plural(o.N, "trial"))
+		if o.Unknown > 0 {
+			p.Text += fmt.Sprintf(", %d undecided", o.Unknown)
+		}
+		if o.Exploratory {
+			p.Text += " (exploratory, does not decide)"
+		}
+		points = append(points, p)
+	}
+	return points
 }
 
 // mostObjectives is the largest number of objectives on the first screen.

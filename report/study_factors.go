@@ -11,6 +11,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // factors are the tables of the levels: one per factor where one is changed at a time, one of all combinations of a
@@ -39,6 +40,7 @@ func (v *studyView) factors() []Section {
 				return f.Place(a.Levels[f.Title()]) - f.Place(b.Levels[f.Title()])
 			})
 			list = append(list, v.levels(NthID("factor", i), f.Title(), []string{f.Title()}, rows))
+			v.draw(&list[len(list)-1], f)
 		}
 	}
 	var rest []*record.Configuration
@@ -53,6 +55,7 @@ func (v *studyView) factors() []Section {
 			names = append(names, v.study.Specification.Factors[i].Title())
 		}
 		list = append(list, v.levels("configurations", "configurations", names, rest))
+		v.draw(&list[len(list)-1], nil)
 	}
 	if d := Disclosure(v.loaded()); d != "" {
 		for i := range list {
@@ -60,6 +63,13 @@ func (v *studyView) factors() []Section {
 		}
 	}
 	return list
+}
+
+// draw adds the figures of a factor, or of all configurations, to the section of its levels.
+func (v *studyView) draw(s *Section, f *spec.Factor) {
+	if v.drawn {
+		s.draw(levelFigures(v.study, f, s.ID)...)
+	}
 }
 
 // loaded is the target of all configurations, "" if they differ in it.

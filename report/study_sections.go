@@ -61,6 +61,7 @@ func progress(s *record.Study) (done, planned int) {
 
 // studyView is a study with what tables look up.
 type studyView struct {
+	drawn    bool // sections have figures
 	study    *record.Study
 	metrics  []metric                         // in the order of the comparisons
 	of       map[[2]string]*record.Comparison // by configuration and metric

@@ -15,10 +15,10 @@ import (
 
 // suiteDocument describes a suite: what was repeated at which size, the result of each part, whether the statements of
 // the document agree, and whether its advice applies here.
-func suiteDocument(s *Suite) *Document {
+func suiteDocument(s *Suite, on *suiteFiles) *Document {
 	r := s.Record
-	d := &Document{Title: suiteTitle(s), Verdict: suiteVerdict(s), Problem: r.Problem, Grade: SuiteGrade(r),
-		Checks:   s.checks(),
+	d := &Document{Title: suiteTitle(s), Sentence: true, Verdict: suiteVerdict(s), Problem: r.Problem,
+		Grade: SuiteGrade(r), Checks: s.checks(),
 		Findings: append(s.points(), s.doubts()...), Facts: s.facts()}
 	d.Brief = d.Verdict
 	if d.Problem == "" && s.Problem != "" {
@@ -41,6 +41,9 @@ func suiteDocument(s *Suite) *Document {
 	for i := range s.Figures {
 		x := s.figureSection(&s.Figures[i])
 		x.ID = NthID("figure", i)
+		if on != nil {
+			x.draw(suiteFigures(&s.Figures[i], x.ID)...)
+		}
 		d.Sections = appendFilled(d.Sections, x)
 	}
 	d.Sections = append(d.Sections, s.settingsSections()...)
@@ -56,6 +59,9 @@ func suiteDocument(s *Suite) *Document {
 			})
 		}
 		d.Parts = append(d.Parts, part)
+	}
+	if on != nil {
+		d.Sections = on.sections(d)
 	}
 	return d
 }

@@ -17,9 +17,9 @@ const (
 	mostPictured = 60
 )
 
-// Ratios draws a figure of the document: each of its statements that is a ratio, by metric.
-func (f *SuiteFigure) Ratios() *Figure {
-	x := &Figure{Title: "Measured (dots) and published (hollow diamonds) ratios: " + f.Title(), Axis: suiteAxis,
+// ratios draws a figure of the document: each of its statements that is a ratio, by metric.
+func (f *SuiteFigure) ratios() *Ratios {
+	x := &Ratios{Title: "Measured (dots) and published (hollow diamonds) ratios: " + f.Title(), Axis: suiteAxis,
 		Reference: suiteReference}
 	several := f.several()
 	for i := range f.Statements {
@@ -34,15 +34,15 @@ func (f *SuiteFigure) Ratios() *Figure {
 		}
 		x.Rows = append(x.Rows, r)
 	}
-	if !slices.ContainsFunc(x.Rows, func(r FigureRow) bool { return !math.IsNaN(r.Value) }) {
+	if !slices.ContainsFunc(x.Rows, func(r Ratio) bool { return !math.IsNaN(r.Value) }) {
 		return nil
 	}
 	return x
 }
 
 // picture draws all statements of the document that were measured, figure by figure; nil if there are none.
-func (s *Suite) picture() *Figure {
-	x := &Figure{Title: "The document and what was measured here", Axis: suiteAxis, Reference: suiteReference}
+func (s *Suite) picture() *Ratios {
+	x := &Ratios{Title: "The document and what was measured here", Axis: suiteAxis, Reference: suiteReference}
 	rows, pictured := 0, 0
 	for i := range s.Figures {
 		f := &s.Figures[i]
@@ -89,7 +89,7 @@ func (s *Suite) picture() *Figure {
 }
 
 // ratioRow is a statement without its names.
-func ratioRow(st *record.SuiteStatement) FigureRow {
+func ratioRow(st *record.SuiteStatement) Ratio {
 	value := func(x *float64) float64 {
 		if x == nil || !(*x > 0) {
 			return math.NaN()
@@ -97,7 +97,7 @@ func ratioRow(st *record.SuiteStatement) FigureRow {
 		return *x
 	}
 	here, interval, _ := changeCells(st)
-	return FigureRow{Stated: value(st.Published), Value: value(st.Ratio), Low: value(st.Low), High: value(st.High),
+	return Ratio{Stated: value(st.Published), Value: value(st.Ratio), Low: value(st.Low), High: value(st.High),
 		Grade: agreementGrade(st.Agreement), Partly: st.Agreement != record.Agrees && st.Agreement != record.Disagrees,
 		Text: StatementText(st),
 		Note: fmt.Sprintf("%s %s: there %s, here %s", st.Level, SuiteMetric(st), SuiteStated(st),

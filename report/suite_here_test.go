@@ -8,7 +8,7 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/report"
-	"github.com/plimsoll-bench/plimsoll/report/html/recordtest"
+	"github.com/plimsoll-bench/plimsoll/report/recordtest"
 	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/suite/judge"
 )

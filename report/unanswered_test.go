@@ -17,7 +17,7 @@ func TestPercentilesWithoutAnswer(t *testing.T) {
 	l.Lost, l.P99, l.P999, l.FewMoments = 600, nil, nil, []float64{0.95}
 	p.All.Response, p.Counts.Failed, p.Dropped = l, 600, 3
 	r.Objectives = []measure.ObjectiveResult{{Objective: "p99<20ms", NoAnswer: true, Why: "2 % did not succeed"}}
-	d := runDocument(r)
+	d := runDocument(r, nil)
 	at := slices.IndexFunc(d.Sections, func(s Section) bool { return s.ID == "operations" })
 	s := d.Sections[at]
 	if got := s.Table.Rows[0][6:10]; !slices.Equal(got, []string{"3.00 ms*", "no answer", "no answer", "no answer"}) {

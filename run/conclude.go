@@ -3,33 +3,11 @@ package run
 import (
 	"context"
 	"errors"
-	"slices"
 
 	"github.com/plimsoll-bench/plimsoll/lab"
-	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/store"
 )
-
-// Conclude returns the conclusion of a run.
-func Conclude(r *record.Run) record.Conclusion {
-	switch {
-	case r.Status == record.Interrupted || r.Status == record.Killed:
-		return record.Ended
-	case r.Status == record.Failed:
-		return record.NoResult
-	case measure.Worst(r.Validity) == measure.Invalid:
-		return record.Incredible
-	case slices.ContainsFunc(r.Objectives, func(o measure.ObjectiveResult) bool { return !o.Met }):
-		return record.Missed
-	}
-	return record.Satisfied
-}
-
-// NothingMeasured reports whether a run was interrupted before its measured phase.
-func NothingMeasured(r *record.Run) bool {
-	return r.Status == record.Interrupted && r.Phase("measure") == nil && !r.Specification.LoadPhase.Only
-}
 
 // Denied reports whether a server refused the credentials or the rights of a user.
 func Denied(err error) bool {

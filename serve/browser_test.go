@@ -14,7 +14,7 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/internal/browsertest"
 	"github.com/plimsoll-bench/plimsoll/record"
-	"github.com/plimsoll-bench/plimsoll/report/html/recordtest"
+	"github.com/plimsoll-bench/plimsoll/report/recordtest"
 )
 
 // overflow is how many pixels of a page are beyond the right edge of the window.

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/plimsoll-bench/plimsoll/record"
-	"github.com/plimsoll-bench/plimsoll/report/html"
+	"github.com/plimsoll-bench/plimsoll/report"
 )
 
 // With --web the page is made in the process that measures. A fault in it must end neither that process nor the record,
@@ -26,7 +26,7 @@ func TestPanicOfAPageIsContained(t *testing.T) {
 	}
 	s := start(t, Options{Dir: dir})
 	opened := make(chan struct{}, 100)
-	s.pages.open = func(string) (*html.Source, error) {
+	s.pages.open = func(string) (*report.Source, error) {
 		opened <- struct{}{}
 		panic("a record that no page was made for")
 	}

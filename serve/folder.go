@@ -16,7 +16,6 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/report"
-	"github.com/plimsoll-bench/plimsoll/report/html"
 )
 
 // Bounds of what is read of a folder. A folder with more shows the newest records that were found within them.
@@ -35,30 +34,12 @@ type Entry struct {
 	// Path is relative to the folder, with slashes. Place is the same as pages show it: a path may have any character.
 	Path  string
 	Place string
-	Kind  string // of record: run, study, suite, drill, probe or comparison
-	Title string
-	// What is the title that a trial has without its study.
-	What string
-	// Status is that of the record, or running while the record is being written.
-	Status  record.Status
-	Verdict string
-	// Grade is how good the result is; empty if it is not known.
-	Grade   report.Grade
+	report.Entry
 	Started time.Time
 	Live    bool
-	Labels  map[string]string
-	// Target is the target in a word, Workload the workload; empty if there is none.
-	Target, Workload string
-	// Disclosure is shown with the figures; see [report.Disclosure].
-	Disclosure string
 	// Within is the ID of the suite, study or drill that the record is a part of, the outermost one; empty for the others.
 	// The list of all records leaves parts out.
 	Within string
-	// Lab is the loaded lab, empty if there is none.
-	Lab string
-	// Rate and P99 are those of the measured phase of a run as text, empty if unknown; P99 is of all operations
-	// together.
-	Rate, P99 string
 }
 
 // Folder is a folder of records. It may be used by several goroutines.
@@ -74,9 +55,9 @@ type Folder struct {
 type seen struct {
 	modified time.Time
 	size     int64
-	read     Entry // what its file says
-	entry    Entry // with what other files say: whether it is being written, and its place in a study
-	trials   map[string]string
+	read     Entry             // what its file says
+	entry    Entry             // with what other files say: whether it is being written, and its place in a study
+	parts    map[string]string // names of the records below it, by their paths in it
 }
 
 // OpenFolder opens a folder, which must exist. Links that lead outside are not followed.
@@ -100,7 +81,6 @@ func (f *Folder) List() []Entry {
 	defer f.mu.Unlock()
 	found := map[string]seen{}
 	f.walk(".", 0, found)
-	nameTrials(found)
 	nameParts(found)
 	f.known = found
 	list := make([]Entry, 0, len(found))
@@ -171,7 +151,7 @@ func hasWords(text, words string) bool {
 	})
 }
 
-// walk looks for records in a directory and below it. The parts of a run belong to the run; the trials of a study are
+// walk looks for records in a directory and below it. What is below a run belongs to the run; the trials of a study are
 // records of their own, and so are the parts of a suite.
 func (f *Folder) walk(dir string, depth int, found map[string]seen) {
 	if depth > maxDepth || len(found) >= maxEntries {
@@ -184,7 +164,7 @@ func (f *Folder) walk(dir string, depth int, found map[string]seen) {
 	for _, file := range record.MainFiles() {
 		if s, ok := f.look(dir, file); ok {
 			found[dir] = s
-			if file == record.RunFile || file == record.ProbeFile {
+			if record.Whole(s.read.Kind) {
 				return
 			}
 			break
@@ -206,16 +186,16 @@ func (f *Folder) look(dir, file string) (seen, bool) {
 	}
 	old, ok := f.known[dir]
 	if !ok || !old.modified.Equal(info.ModTime()) || old.size != info.Size() {
-		e, trials, err := f.read(name, file)
+		e, parts, err := f.read(name, file)
 		if err != nil {
 			return seen{}, false
 		}
 		e.Place = dir
 		e.Title = cmp.Or(e.Title, path.Base(dir))
-		html.Tidy(&e)
+		report.Tidy(&e)
 		e.ID, e.Path = idOf(dir), dir
-		html.Tidy(&trials)
-		old = seen{modified: info.ModTime(), size: info.Size(), read: e, trials: trials}
+		report.Tidy(&parts)
+		old = seen{modified: info.ModTime(), size: info.Size(), read: e, parts: parts}
 	}
 	_, held := record.Holder(filepath.Join(f.dir, filepath.FromSlash(dir)))
 	e := old.read

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/report"
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
@@ -234,8 +235,8 @@ func TestTheListSaysWhatCameOut(t *testing.T) {
 
 func TestSearch(t *testing.T) {
 	list := []Entry{
-		{Path: "x/1", Kind: "run", Title: "workload a on embedded", Status: "complete", Labels: map[string]string{"team": "blue"}},
-		{Path: "x/2", Kind: "study", Title: "threads", Status: "running"},
+		{Path: "x/1", Entry: report.Entry{Kind: "run", Title: "workload a on embedded", Status: "complete", Labels: map[string]string{"team": "blue"}}},
+		{Path: "x/2", Entry: report.Entry{Kind: "study", Title: "threads", Status: "running"}},
 	}
 	for words, want := range map[string][]string{
 		"": {"x/1", "x/2"}, "WORKLOAD a": {"x/1"}, "team=blue": {"x/1"}, "study": {"x/2"}, "x/ running": {"x/2"}, "nothing": {},

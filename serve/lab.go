@@ -23,7 +23,7 @@ type Labs interface {
 	// List returns all labs, also those that are half made or whose supervisor is gone, without asking their servers.
 	List(ctx context.Context) ([]record.Lab, error)
 	// View is a running lab as it is now. Its error says why it cannot be shown.
-	View(ctx context.Context, name string) (html.LabView, error)
+	View(ctx context.Context, name string) (report.LabView, error)
 	// Heal reverts all faults of a lab.
 	Heal(ctx context.Context, name string) error
 }
@@ -57,7 +57,7 @@ func (s *Server) labRows(r *http.Request, words string) []labRow {
 	var rows []labRow
 	for i := range all {
 		l := &all[i]
-		html.Tidy(l)
+		report.Tidy(l)
 		row := labRow{Name: l.Name, State: l.State, What: cmp.Or(l.Problem, report.LabText(l)), Running: l.State == "up" ||
 			l.State == "starting"}
 		var faults []string
@@ -108,7 +108,7 @@ func (s *Server) labPicture(ctx context.Context, name string) (*picture, error) 
 	}
 	v.Past = s.labPasts.add(name, v.Usage, time.Now())
 	var b bytes.Buffer
-	if err := html.WriteLab(&b, v, html.Options{Tool: s.o.Tool}); err != nil {
+	if err := html.WritePage(&b, report.LabPage(v, report.PageOptions{Tool: s.o.Tool})); err != nil {
 		return nil, err
 	}
 	pic, err := split(b.Bytes())

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/record"
-	"github.com/plimsoll-bench/plimsoll/report/html"
+	"github.com/plimsoll-bench/plimsoll/report"
 )
 
 // The bounds of the past usage of a lab: some minutes, unless nobody has looked for a while.
@@ -20,15 +20,15 @@ const (
 // labPasts is the past usage of the hosts of labs, for pages that are opened later.
 type labPasts struct {
 	mu sync.Mutex
-	of map[string][]html.LabMoment
+	of map[string][]report.LabMoment
 }
 
 // add keeps a moment of a lab and returns all that are kept of it.
-func (p *labPasts) add(name string, usage []record.LabUsage, at time.Time) []html.LabMoment {
+func (p *labPasts) add(name string, usage []record.LabUsage, at time.Time) []report.LabMoment {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.of == nil || len(p.of) > mostPasts {
-		p.of = map[string][]html.LabMoment{}
+		p.of = map[string][]report.LabMoment{}
 	}
 	past := p.of[name]
 	if n := len(past); n > 0 {
@@ -39,16 +39,16 @@ func (p *labPasts) add(name string, usage []record.LabUsage, at time.Time) []htm
 			return copies(past)
 		}
 	}
-	past = append(past, html.LabMoment{At: at, Usage: usage})
+	past = append(past, report.LabMoment{At: at, Usage: usage})
 	p.of[name] = slices.Clone(past[max(0, len(past)-mostMoments):])
 	return copies(p.of[name])
 }
 
 // copies returns moments that the caller may change: a page removes what must not be shown.
-func copies(past []html.LabMoment) []html.LabMoment {
-	list := make([]html.LabMoment, len(past))
+func copies(past []report.LabMoment) []report.LabMoment {
+	list := make([]report.LabMoment, len(past))
 	for i, m := range past {
-		list[i] = html.LabMoment{At: m.At, Usage: slices.Clone(m.Usage)}
+		list[i] = report.LabMoment{At: m.At, Usage: slices.Clone(m.Usage)}
 	}
 	return list
 }

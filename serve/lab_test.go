@@ -11,8 +11,8 @@ import (
 	"testing"
 
 	"github.com/plimsoll-bench/plimsoll/record"
-	"github.com/plimsoll-bench/plimsoll/report/html"
-	"github.com/plimsoll-bench/plimsoll/report/html/recordtest"
+	"github.com/plimsoll-bench/plimsoll/report"
+	"github.com/plimsoll-bench/plimsoll/report/recordtest"
 )
 
 // fakeLabs is one lab, whose names somebody chose.
@@ -47,8 +47,8 @@ func (f *fakeLabs) List(context.Context) ([]record.Lab, error) {
 	return []record.Lab{f.lab(), dead}, nil
 }
 
-func (f *fakeLabs) View(_ context.Context, name string) (html.LabView, error) {
-	v := html.LabView{Lab: f.lab(), Events: []record.LabEvent{{Seq: 1, Time: recordtest.Started, Kind: "election",
+func (f *fakeLabs) View(_ context.Context, name string) (report.LabView, error) {
+	v := report.LabView{Lab: f.lab(), Events: []record.LabEvent{{Seq: 1, Time: recordtest.Started, Kind: "election",
 		Text: "rs0-1 was elected " + cmp.Or(f.name, hostileName)}}}
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -14,9 +14,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
-	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/report"
-	"github.com/plimsoll-bench/plimsoll/report/html"
 )
 
 // maxRows bounds the list on one page; search and filters reach the others.
@@ -131,10 +129,10 @@ func (s *Server) summary(all []Entry) string {
 		return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a, b))
 	})
 	for i, kind := range kinds {
-		kinds[i] = plural(counts[kind], kind)
+		kinds[i] = report.KindText(counts[kind], kind)
 	}
 	folder := filepath.Base(filepath.Clean(s.o.Dir))
-	html.Tidy(&folder)
+	report.Tidy(&folder)
 	text := figure.Plural(len(all), "record") + " in the folder " + folder
 	if len(all) == 0 {
 		return text
@@ -145,13 +143,6 @@ func (s *Server) summary(all []Entry) string {
 		text += ", from " + oldest + " to " + newest
 	}
 	return text
-}
-
-func plural(n int, kind string) string {
-	if kind == record.KindStudy && n != 1 {
-		return fmt.Sprintf("%d studies", n)
-	}
-	return figure.Plural(n, kind)
 }
 
 // top is the opening screen; of a server for one record it is that record.
@@ -202,7 +193,7 @@ func (s *Server) top(w http.ResponseWriter, r *http.Request) {
 
 // nowOf returns the state of a record that is being written, for the list.
 func nowOf(ctx context.Context, e Entry, dir string, c course) template.HTML {
-	if e.Kind != record.KindRun {
+	if !report.Follows(e.Kind) {
 		return newNow(ctx, e, dir, nil)()
 	}
 	if c.Last == "" {

@@ -11,15 +11,16 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/report"
-	"github.com/plimsoll-bench/plimsoll/report/html/recordtest"
+	"github.com/plimsoll-bench/plimsoll/report/recordtest"
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 func TestFilters(t *testing.T) {
 	all := []Entry{
-		{Path: "1", Kind: "run", Target: "embedded", Workload: "a", Grade: report.Good, Labels: map[string]string{"team": "blue"}},
-		{Path: "2", Kind: "run", Target: "db:27017", Workload: "a", Grade: report.Warn},
-		{Path: "3", Kind: "drill", Target: "db:27017", Workload: "a", Live: true, Grade: report.Warn},
+		{Path: "1", Entry: report.Entry{Kind: "run", Target: "embedded", Workload: "a", Grade: report.Good,
+			Labels: map[string]string{"team": "blue"}}},
+		{Path: "2", Entry: report.Entry{Kind: "run", Target: "db:27017", Workload: "a", Grade: report.Warn}},
+		{Path: "3", Entry: report.Entry{Kind: "drill", Target: "db:27017", Workload: "a", Grade: report.Warn}, Live: true},
 	}
 	for query, want := range map[string]string{
 		"": "1 2 3", "kind=run": "1 2", "target=db:27017": "2 3", "kind=run&target=db:27017": "2", "label=team%3Dblue": "1",
@@ -99,7 +100,7 @@ func TestCoursesAreBounded(t *testing.T) {
 	dir := t.TempDir()
 	made(t, filepath.Join(dir, "r"), recordtest.Run{Warmup: 2, Seconds: 30, Rate: 100, Median: time.Millisecond, Seed: 1})
 	var kept courses
-	e := Entry{ID: "r", Kind: record.KindRun}
+	e := Entry{ID: "r", Entry: report.Entry{Kind: record.KindRun}}
 	none := 0
 	if c := kept.of(e, filepath.Join(dir, "r"), &none); c.Line != "" {
 		t.Error("a page that may read nothing has a line")

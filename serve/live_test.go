@@ -139,22 +139,6 @@ func TestFollowingARun(t *testing.T) {
 	await(t, "nothing is followed any longer", func() bool { s.mu.Lock(); defer s.mu.Unlock(); return len(s.followers) == 0 && s.streams == 0 })
 }
 
-// Only the last attempt of a trial counts, and what belongs to a procedure is no trial of the comparison.
-func TestProgressCountsTrialsOnce(t *testing.T) {
-	s := &record.Study{Trials: []record.Trial{
-		{Number: 1, Attempt: 1, Kind: record.TrialCompared, Status: record.TrialLost},
-		{Number: 1, Attempt: 2, Kind: record.TrialCompared, Status: record.TrialDone},
-		{Number: 2, Attempt: 1, Kind: record.TrialCompared, Status: record.TrialFailed},
-		{Number: 2, Attempt: 2, Kind: record.TrialCompared, Status: record.TrialRunning},
-		{Number: 3, Attempt: 1, Kind: record.TrialCanary, Status: record.TrialPlanned},
-		{Number: 100001, Attempt: 1, Kind: record.TrialSearch, Status: record.TrialDone},
-		{Number: 100002, Attempt: 1, Kind: record.TrialSearch, Status: record.TrialFailed},
-	}}
-	if got := studyProgress(s, "s", t.TempDir()).Text; got != "1 of 3 trials done" {
-		t.Errorf("the study is at %q", got)
-	}
-}
-
 func TestStopping(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

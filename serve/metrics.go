@@ -16,6 +16,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/internal/safeopen"
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/report"
 )
 
 // Bounds of what Prometheus gets: each run and each class is a series of its own.
@@ -85,7 +86,7 @@ func (m *meters) current() []*meter {
 	var list []*meter
 	live := map[string]bool{}
 	for _, e := range m.s.library.list() {
-		if !e.Live || e.Kind != record.KindRun || len(list) == maxMetered {
+		if !e.Live || !report.Follows(e.Kind) || len(list) == maxMetered {
 			continue
 		}
 		x := m.runs[e.ID]
@@ -208,7 +209,7 @@ func (m *meter) histogram(b []byte) {
 		return
 	}
 	fields := strings.Split(strings.TrimSpace(string(rest)), ",")
-	class, ok := strings.CutSuffix(fields[0], "."+timeKind(m.head))
+	class, ok := strings.CutSuffix(fields[0], "."+report.TimeKind(m.head))
 	if !ok || len(fields) != 5 || !m.counts(class) {
 		return
 	}

@@ -8,7 +8,6 @@ import (
 	"html/template"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -16,8 +15,8 @@ import (
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/internal/contain"
-	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/report"
 	"github.com/plimsoll-bench/plimsoll/report/html"
 )
 
@@ -54,8 +53,8 @@ func (p *picture) fresh(now time.Time, rest int) bool {
 // pages makes pictures, one of a record at a time, and keeps them.
 type pages struct {
 	tool    record.Tool
-	open    func(dir string) (*html.Source, error)
-	compare html.Comparer
+	open    func(dir string) (*report.Source, error)
+	compare report.Comparer
 	rest    int // restFor, but in tests, which cannot wait
 	slots   chan struct{}
 	born    string
@@ -76,7 +75,7 @@ type keep struct {
 func newPages(o Options) *pages {
 	open := o.Open
 	if open == nil {
-		open = html.Open
+		open = report.Open
 	}
 	born := strconv.FormatInt(time.Now().UnixNano(), 36)
 	return &pages{tool: o.Tool, open: open, compare: o.Compare, rest: restFor, slots: make(chan struct{}, atOnce),
@@ -163,35 +162,20 @@ func (p *pages) write(records []shown) (page []byte, err error) {
 }
 
 func (p *pages) render(records []shown) ([]byte, error) {
-	sources := make([]*html.Source, len(records))
+	sources := make([]*report.Source, len(records))
 	for i, x := range records {
 		s, err := p.open(x.dir)
 		if err != nil {
 			return nil, err
 		}
-		runs := []*html.Source{s, s.Round}
-		for _, part := range s.Parts {
-			runs = append(runs, part.Round)
-		}
-		for _, run := range runs {
-			if x.held && run != nil && run.Run != nil {
-				goesOn(run.Run)
-			}
+		if x.held {
+			s.GoesOn()
 		}
 		sources[i] = s
 	}
 	var b bytes.Buffer
-	err := html.Write(&b, sources, html.Options{Tool: p.tool, Compare: p.compare})
+	err := html.Write(&b, sources, report.PageOptions{Tool: p.tool, Compare: p.compare})
 	return b.Bytes(), err
-}
-
-// goesOn takes back what reading the files of a run concludes from its having no end.
-func goesOn(r *record.Run) {
-	if r.Status != record.Killed {
-		return
-	}
-	r.Status = record.Running
-	r.Validity = slices.DeleteFunc(r.Validity, func(f measure.Finding) bool { return f.ID == "incomplete" })
 }
 
 // stateOf is a text that changes with the files of a record.
@@ -244,4 +228,19 @@ func split(raw []byte) (*picture, error) {
 	b.WriteString(`</div>`)
 	//nolint:gosec // parts of a page that html/template has made
 	return &picture{title: stdhtml.UnescapeString(string(title)), body: template.HTML(b.String())}, nil
+}
+
+// stateOfDrill changes with the round of a drill that is under way.
+func stateOfDrill(dir string) string {
+	s, err := record.ReadStanding(dir)
+	if err != nil || s == nil {
+		return ""
+	}
+	stage := s.Stage()
+	state := fmt.Sprint(" ", s.Round, stage, len(s.Notes), s.Told)
+	round, err := record.Below(dir, record.RoundsDir+"/"+strconv.Itoa(s.Round))
+	if err != nil {
+		return state
+	}
+	return state + stateOfFiles(round)
 }

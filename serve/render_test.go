@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/record"
-	"github.com/plimsoll-bench/plimsoll/report/html/recordtest"
+	"github.com/plimsoll-bench/plimsoll/report/recordtest"
 )
 
 // A picture that takes long is made seldom, so that following never takes more than a small part of a core.

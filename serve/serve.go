@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/record"
-	"github.com/plimsoll-bench/plimsoll/report/html"
+	"github.com/plimsoll-bench/plimsoll/report"
 )
 
 // Bounds of what a client may take. Event streams renew their deadline with everything that is sent.
@@ -43,10 +43,10 @@ type Options struct {
 	// Metrics adds /metrics for Prometheus.
 	Metrics bool
 	Tool    record.Tool
-	// Open reads a record for its page; nil for [html.Open]. Tests break it.
-	Open func(dir string) (*html.Source, error)
+	// Open reads a record for its page; nil for [report.Open]. Tests break it.
+	Open func(dir string) (*report.Source, error)
 	// Compare compares several records; without it they are shown side by side.
-	Compare html.Comparer
+	Compare report.Comparer
 }
 
 // Server is the page. It serves from [Server.Serve] to [Server.Close].

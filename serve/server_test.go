@@ -17,8 +17,9 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/internal/browsertest"
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/report"
 	"github.com/plimsoll-bench/plimsoll/report/html"
-	"github.com/plimsoll-bench/plimsoll/report/html/recordtest"
+	"github.com/plimsoll-bench/plimsoll/report/recordtest"
 	"github.com/plimsoll-bench/plimsoll/run"
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
@@ -234,7 +235,7 @@ func TestPagesOfAFolder(t *testing.T) {
 }
 
 // twice is a comparer to whom everything is twice as fast as the first side.
-func twice(sides []html.Side) (*record.ComparisonReport, error) {
+func twice(sides []report.Side) (*record.ComparisonReport, error) {
 	c := &record.ComparisonReport{Head: record.Head{Kind: record.KindComparison}}
 	low, ratio, high := 1.9, 2.0, 2.1
 	for i, s := range sides {
@@ -255,12 +256,12 @@ func TestARecordIsShownAsItsReport(t *testing.T) {
 	made(t, filepath.Join(dir, "r"), recordtest.Run{Seed: 3})
 	tool := record.Tool{Name: "plimsoll", Version: "1"}
 	s := start(t, Options{Dir: dir, Tool: tool})
-	source, err := html.Open(filepath.Join(dir, "r"))
+	source, err := report.Open(filepath.Join(dir, "r"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	var want bytes.Buffer
-	if err := html.Write(&want, []*html.Source{source}, html.Options{Tool: tool}); err != nil {
+	if err := html.Write(&want, []*report.Source{source}, report.PageOptions{Tool: tool}); err != nil {
 		t.Fatal(err)
 	}
 	resp, file := ask(t, s, "GET", "/report/"+idOf("r"), nil, "")

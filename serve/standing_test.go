@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/plimsoll-bench/plimsoll/record"
-	"github.com/plimsoll-bench/plimsoll/report/html/recordtest"
+	"github.com/plimsoll-bench/plimsoll/report/recordtest"
 )
 
 // liveDrill is a folder with a drill that goes on: this process holds it.
@@ -129,19 +129,5 @@ func TestLiveProbe(t *testing.T) {
 	}
 	if now := next(t, events, "now").data; !strings.Contains(now, "step 3, 4s: 2,000 op/s") || !strings.Contains(now, "p99 2.00 ms") {
 		t.Errorf("the line above the picture is %q", now)
-	}
-}
-
-func TestLastLine(t *testing.T) {
-	t.Parallel()
-	name := filepath.Join(t.TempDir(), "lines")
-	for text, want := range map[string]string{"": "", "torn": "", "one\n": "one", "one\ntwo\nto": "two",
-		strings.Repeat("x", 2*lineAtMost) + "\n": "", strings.Repeat("x", lineAtMost) + "\nend\n": "end"} {
-		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if got := string(lastLine(name)); got != want {
-			t.Errorf("the last line of %.20q is %.20q, want %q", text, got, want)
-		}
 	}
 }

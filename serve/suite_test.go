@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/plimsoll-bench/plimsoll/record"
-	"github.com/plimsoll-bench/plimsoll/report/html/recordtest"
+	"github.com/plimsoll-bench/plimsoll/report/recordtest"
 )
 
 // A suite is one line of the list. Its parts are opened from it, or listed under it with what they are called there.

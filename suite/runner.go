@@ -14,7 +14,6 @@ import (
 	"github.com/plimsoll-bench/plimsoll/run"
 	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/study/conduct"
-	"github.com/plimsoll-bench/plimsoll/study/judge"
 )
 
 // Parts does parts as the commands of each alone would.
@@ -56,13 +55,13 @@ func conclude(out Outcome) record.Conclusion {
 	case out.Err != nil:
 		return campaign.ConcludeError(out.Err)
 	case out.Study != nil:
-		return judge.Conclude(out.Study)
+		return out.Study.Conclude()
 	case out.Drill != nil:
-		return drill.Conclude(out.Drill)
+		return out.Drill.Conclude()
 	case disk.LostWrites(out.Probe):
 		return record.WritesLost
 	}
-	return disk.Conclude(out.Probe)
+	return out.Probe.Conclude()
 }
 
 func (p *Parts) study(ctx context.Context, j Job) (out Outcome) {

@@ -12,7 +12,7 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/internal/nearest"
 	"github.com/plimsoll-bench/plimsoll/record"
-	"github.com/plimsoll-bench/plimsoll/report/html"
+	"github.com/plimsoll-bench/plimsoll/report"
 	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/study/judge"
 )
@@ -168,7 +168,7 @@ func compare(env *environment, args []string, o judge.CompareOptions, f judgeFla
 }
 
 // compareSides compares the records of a page with the default margin and confidence.
-func compareSides(sides []html.Side) (*record.ComparisonReport, error) {
+func compareSides(sides []report.Side) (*record.ComparisonReport, error) {
 	sources := make([]judge.Source, len(sides))
 	for i, side := range sides {
 		s, err := judge.Open(side.Dir)

@@ -245,7 +245,7 @@ func (f *diskFlags) finish(ctx context.Context, env *environment, w *record.Prob
 		return diskError(failed)
 	}
 	if f.packed != "" {
-		return errors.Join(packRecord(env, out), ending(disk.Conclude(w.Probe)))
+		return errors.Join(packRecord(env, out), ending(w.Probe.Conclude()))
 	}
 	if err := printResult(env.stdout, w.Probe, f.format); err != nil {
 		return err
@@ -256,7 +256,7 @@ func (f *diskFlags) finish(ctx context.Context, env *environment, w *record.Prob
 	if failed != nil {
 		return diskError(failed)
 	}
-	return ending(disk.Conclude(w.Probe))
+	return ending(w.Probe.Conclude())
 }
 
 // diskError separates usage errors from other failures.

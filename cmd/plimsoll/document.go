@@ -45,6 +45,9 @@ func writeDocument(w io.Writer, d *report.Document) error {
 			textSection(&b, s, width)
 		}
 	}
+	if d.Record != "" {
+		fmt.Fprintf(&b, "\nrecord      %s\n", report.Clean(d.Record))
+	}
 	_, err := w.Write(b.Bytes())
 	return err
 }

@@ -200,7 +200,7 @@ func (o *drillOptions) run(cmd *cobra.Command, env *environment, args []string) 
 	if err != nil {
 		return nameRemains(runError(err), d)
 	}
-	return ending(drill.Conclude(d))
+	return ending(d.Conclude())
 }
 
 // checkDrillLab checks the lab of a drill, new or running, before a record is created.

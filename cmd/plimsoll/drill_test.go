@@ -84,7 +84,7 @@ func TestExitCodesOfDrills(t *testing.T) {
 		{record.Drill{Head: record.Head{Status: record.Killed}, Verdict: record.Unknown}, exitInterrupted},
 		{record.Drill{Head: record.Head{Status: record.Failed}, Verdict: record.Unknown}, exitFailure},
 	} {
-		if got := exitCode(ending(drill.Conclude(&c.d))); got != c.want {
+		if got := exitCode(ending(c.d.Conclude())); got != c.want {
 			t.Errorf("%s %s ends with %d, want %d", c.d.Status, c.d.Verdict, got, c.want)
 		}
 	}

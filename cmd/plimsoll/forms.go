@@ -1,14 +1,11 @@
 package main
 
 import (
-	"fmt"
 	"io"
 	"slices"
 	"strings"
 
-	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/report"
-	"github.com/plimsoll-bench/plimsoll/report/html"
 )
 
 // printResult prints a result in a format that its kind has, and that is among the given formats, if any.
@@ -24,15 +21,9 @@ func printResult(w io.Writer, result any, format string, among ...string) error 
 	case format == "json":
 		return printJSON(w, value)
 	}
-	html.Tidy(value)
+	report.Tidy(value)
 	if format != "text" {
 		return report.Write(w, result, format)
 	}
-	if err := writeDocument(w, report.Of(result)); err != nil {
-		return err
-	}
-	if r, ok := result.(*record.Run); ok && r.Specification.Out != "" {
-		fmt.Fprintf(w, "\nrecord      %s\n", r.Specification.Out)
-	}
-	return nil
+	return writeDocument(w, report.Of(result))
 }

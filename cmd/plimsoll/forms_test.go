@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/plimsoll-bench/plimsoll/report/html"
-	"github.com/plimsoll-bench/plimsoll/report/html/recordtest"
+	"github.com/plimsoll-bench/plimsoll/report"
+	"github.com/plimsoll-bench/plimsoll/report/recordtest"
 )
 
 // A record of each kind has its forms, and says which it has where one is asked for that it has not.
@@ -29,7 +29,7 @@ func TestFormsOfReports(t *testing.T) {
 		{drill, "md", "diverged"}, {drill, "csv", "loss_window_s"}, {drill, "json", `"kind": "drill"`}, {drill, "ycsb", "a drill has no format ycsb (known: csv, md, json)"},
 		{probe, "md", "|"}, {probe, "csv", "flushes_per_sync"}, {probe, "json", `"kind": "probe"`}, {probe, "ycsb", "a probe has no format ycsb"},
 	} {
-		s, err := html.Open(x.dir)
+		s, err := report.Open(x.dir)
 		if err != nil {
 			t.Fatal(err)
 		}

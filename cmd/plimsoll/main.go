@@ -15,7 +15,7 @@ import (
 
 	"golang.org/x/term"
 
-	"github.com/plimsoll-bench/plimsoll/report/html"
+	"github.com/plimsoll-bench/plimsoll/report"
 
 	"github.com/plimsoll-bench/plimsoll/internal/redact"
 )
@@ -35,7 +35,7 @@ type environment struct {
 	width    func() int                        // columns of that terminal
 	signals  func() (<-chan os.Signal, func()) // interrupts, and a function that stops them
 
-	openPage func(dir string) (*html.Source, error) // reads a record for its page; nil except in tests
+	openPage func(dir string) (*report.Source, error) // reads a record for its page; nil except in tests
 }
 
 func main() {

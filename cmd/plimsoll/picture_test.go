@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/report"
-	"github.com/plimsoll-bench/plimsoll/report/html/recordtest"
+	"github.com/plimsoll-bench/plimsoll/report/recordtest"
 )
 
 // TestTerminalPicture checks docs/pictures/terminal.svg, which shows what the terminal prints of a run; `make pictures`

@@ -13,7 +13,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/plimsoll-bench/plimsoll/disk"
 	"github.com/plimsoll-bench/plimsoll/fleet/kubernetes"
 	"github.com/plimsoll-bench/plimsoll/internal/pathname"
 	"github.com/plimsoll-bench/plimsoll/internal/safeopen"
@@ -177,7 +176,7 @@ func (f *diskFlags) runInPods(cmd *cobra.Command, env *environment) error {
 			}
 			dirs = append(dirs, dir)
 			probes.Names, probes.Probes = append(probes.Names, name), append(probes.Probes, p)
-			ends = worse(ends, ending(disk.Conclude(p)))
+			ends = worse(ends, ending(p.Conclude()))
 			return nil
 		})
 	if err != nil || ctx.Err() != nil && len(dirs) == 0 {

@@ -50,9 +50,9 @@ func writeReport(ctx context.Context, env *environment, paths []string, format, 
 	if format == "ycsb" && len(paths) > 1 {
 		return usageError("--format ycsb takes one record: give them one by one")
 	}
-	sources := make([]*html.Source, len(paths))
+	sources := make([]*report.Source, len(paths))
 	for i, path := range paths {
-		s, err := html.Open(path)
+		s, err := report.Open(path)
 		if err != nil {
 			return withExit(exitUsage, err)
 		}
@@ -66,7 +66,7 @@ func writeReport(ctx context.Context, env *environment, paths []string, format, 
 	}
 	write := func(w io.Writer) error {
 		if format == "html" {
-			return html.Write(direct(w), sources, html.Options{Tool: tool(), Compare: compareSides})
+			return html.Write(direct(w), sources, report.PageOptions{Tool: tool(), Compare: compareSides})
 		}
 		if len(sources) > 1 {
 			return writeSides(w, sources, format)

@@ -290,9 +290,9 @@ func runError(err error) error {
 
 // runEnding returns how a printed run ends; err is what stopped it.
 func runEnding(r *record.Run, err error) error {
-	c := run.Conclude(r)
+	c := r.Conclude()
 	switch {
-	case run.NothingMeasured(r):
+	case r.NothingMeasured():
 		return withExit(exitInterrupted, errors.New("interrupted before anything was measured"))
 	case c != record.Ended && err != nil:
 		return runError(err)

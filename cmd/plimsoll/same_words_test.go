@@ -14,7 +14,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/report"
 	"github.com/plimsoll-bench/plimsoll/report/html"
-	"github.com/plimsoll-bench/plimsoll/report/html/recordtest"
+	"github.com/plimsoll-bench/plimsoll/report/recordtest"
 )
 
 // aRecordOfEachKind writes a record of each kind, by the name of the kind.
@@ -106,11 +106,11 @@ func told(d *report.Document) (list []string) {
 func TestTerminalMarkdownAndPageStateTheSame(t *testing.T) {
 	for kind, dir := range aRecordOfEachKind(t) {
 		t.Run(kind, func(t *testing.T) {
-			s, err := html.Open(dir)
+			s, err := report.Open(dir)
 			if err != nil {
 				t.Fatal(err)
 			}
-			result, err := recordOf(s)
+			result, err := report.Read(s.Dir)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -120,7 +120,7 @@ func TestTerminalMarkdownAndPageStateTheSame(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if err := html.Write(&page, []*html.Source{s}, html.Options{Tool: tool()}); err != nil {
+			if err := html.Write(&page, []*report.Source{s}, report.PageOptions{Tool: tool()}); err != nil {
 				t.Fatal(err)
 			}
 			texts := told(report.Of(result))

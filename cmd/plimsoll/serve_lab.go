@@ -5,7 +5,7 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/lab"
 	"github.com/plimsoll-bench/plimsoll/record"
-	"github.com/plimsoll-bench/plimsoll/report/html"
+	"github.com/plimsoll-bench/plimsoll/report"
 	"github.com/plimsoll-bench/plimsoll/serve"
 )
 
@@ -33,8 +33,8 @@ func (s servedLabs) List(ctx context.Context) ([]record.Lab, error) {
 	return labs, err
 }
 
-func (s servedLabs) View(ctx context.Context, name string) (html.LabView, error) {
-	var v html.LabView
+func (s servedLabs) View(ctx context.Context, name string) (report.LabView, error) {
+	var v report.LabView
 	h, err := lab.Open(ctx, s.home, name)
 	if err != nil {
 		return v, err

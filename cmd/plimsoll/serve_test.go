@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/record"
-	"github.com/plimsoll-bench/plimsoll/report/html"
+	"github.com/plimsoll-bench/plimsoll/report"
 	"github.com/plimsoll-bench/plimsoll/store/null"
 )
 
@@ -50,7 +50,7 @@ func inBackground(t *testing.T, args ...string) *background {
 }
 
 // inBackgroundWith runs a command whose pages are made by openPage.
-func inBackgroundWith(t *testing.T, openPage func(string) (*html.Source, error), args ...string) *background {
+func inBackgroundWith(t *testing.T, openPage func(string) (*report.Source, error), args ...string) *background {
 	t.Helper()
 	b := &background{signals: make(chan os.Signal, 2), done: make(chan int, 1)}
 	home := t.TempDir()
@@ -185,7 +185,7 @@ func TestRunOutlivesItsPage(t *testing.T) {
 	defer r.Close()
 	var panics atomic.Int64
 	dir := filepath.Join(t.TempDir(), "r")
-	b := inBackgroundWith(t, func(string) (*html.Source, error) {
+	b := inBackgroundWith(t, func(string) (*report.Source, error) {
 		panics.Add(1)
 		panic("a record that no page was made for")
 	}, "run", r.URI(), "-q", "--workload", "c", "--records", "100", "--load", "skip", "--threads", "2", "--operations", "500", "--timeout", "10m",

@@ -1,18 +1,15 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
 
-	"github.com/plimsoll-bench/plimsoll/disk"
-	"github.com/plimsoll-bench/plimsoll/drill"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/report"
-	"github.com/plimsoll-bench/plimsoll/study/judge"
-	suitejudge "github.com/plimsoll-bench/plimsoll/suite/judge"
 )
 
 func newShowCommand(env *environment) *cobra.Command {
@@ -55,33 +52,12 @@ func showResult(env *environment, dir string, r record.Result, format string) er
 			fmt.Fprintln(env.stdout, "!", stillInjected(env, e))
 		}
 	}
-	result, end := resultOf(dir, r)
+	result := report.Ready(dir, r)
 	if err := printResult(env.stdout, result, format); err != nil {
 		return err
 	}
-	return end
-}
-
-// resultOf returns the printable form of a record, and how the command that made it would have ended.
-func resultOf(dir string, r record.Result) (result any, end error) {
-	switch r := r.(type) {
-	case *record.Study:
-		if r.Status != record.Complete || len(r.Comparisons) == 0 {
-			judge.Study(r) // an incomplete study has no verdicts yet
-		}
-		return r, ending(judge.Conclude(r))
-	case *record.Suite:
-		s := report.NewSuite(r, suitejudge.PartIn(dir))
-		return s, ending(s.Conclude())
-	case *record.Drill:
-		return r, ending(drill.Conclude(r))
-	case *record.Probe:
-		return r, ending(disk.Conclude(r))
-	case *record.ComparisonReport:
-		return r, ending(judge.ConcludeComparison(r))
-	case *record.Run:
-		r.Specification.Out = dir
-		return r, runEnding(r, nil)
+	if r.NothingMeasured() {
+		return withExit(exitInterrupted, errors.New("interrupted before anything was measured"))
 	}
-	return r, ending(record.ConcludeHead(r.Common()))
+	return ending(result.Conclude())
 }

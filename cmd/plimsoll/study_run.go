@@ -21,7 +21,6 @@ import (
 	"github.com/plimsoll-bench/plimsoll/run"
 	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/study/conduct"
-	"github.com/plimsoll-bench/plimsoll/study/judge"
 )
 
 type studyRunOptions struct {
@@ -240,7 +239,7 @@ func (o *studyRunOptions) conduct(ctx context.Context, env *environment, dir str
 	if err != nil {
 		return studyError(err)
 	}
-	return ending(judge.Conclude(s))
+	return ending(s.Conclude())
 }
 
 // studyError is an error of a study or a suite with its exit code.

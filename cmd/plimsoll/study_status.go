@@ -12,7 +12,6 @@ import (
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/report"
-	"github.com/plimsoll-bench/plimsoll/report/html"
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
@@ -35,7 +34,7 @@ to continue. 'plimsoll show DIR' prints the result.`,
 			if format == "json" {
 				return printJSON(env.stdout, s)
 			}
-			html.Tidy(s)
+			report.Tidy(s)
 			return writeStudyStatus(env.stdout, s, args[0])
 		},
 	}

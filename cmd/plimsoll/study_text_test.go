@@ -100,7 +100,7 @@ func TestTextOfASearch(t *testing.T) {
 		Steps: []record.CapacityStep{{Phase: "confirm", Offered: 900, Achieved: 899, P99: &p99, Holds: true}}}
 	judge.Study(s)
 	goldenText(t, "study-search", func(w io.Writer) error { return printResult(w, s, "text") })
-	if code := exitCode(ending(judge.Conclude(s))); code != exitSuccess {
+	if code := exitCode(ending(s.Conclude())); code != exitSuccess {
 		t.Errorf("a confirmed capacity exits %d", code)
 	}
 }
@@ -148,7 +148,7 @@ func TestExitOfStudies(t *testing.T) {
 			s.Objectives[i].Holds = true
 		}
 		c.change(s)
-		if got := exitCode(ending(judge.Conclude(s))); got != c.want {
+		if got := exitCode(ending(s.Conclude())); got != c.want {
 			t.Errorf("%s: exit code %d, want %d", name, got, c.want)
 		}
 	}

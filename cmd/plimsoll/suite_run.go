@@ -249,7 +249,7 @@ func (o *suiteRunOptions) print(env *environment, dir string) (verdict, err erro
 	if err != nil {
 		return nil, withExit(exitFailure, err)
 	}
-	result, verdict := resultOf(dir, r)
+	result := report.Ready(dir, r)
 	if err := printResult(env.stdout, result, o.format); err != nil {
 		return nil, err
 	}
@@ -259,5 +259,5 @@ func (o *suiteRunOptions) print(env *environment, dir string) (verdict, err erro
 		return nil, err
 	}
 	fmt.Fprintf(env.stderr, "write the page again with: plimsoll report %s\n", dir)
-	return verdict, nil
+	return ending(result.Conclude()), nil
 }

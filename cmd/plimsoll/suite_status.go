@@ -12,7 +12,6 @@ import (
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/report"
-	"github.com/plimsoll-bench/plimsoll/report/html"
 )
 
 func newSuiteStatusCommand(env *environment) *cobra.Command {
@@ -143,6 +142,6 @@ func suiteStatus(env *environment, dir, format string) error {
 	if format == "json" {
 		return printJSON(env.stdout, s)
 	}
-	html.Tidy(s)
+	report.Tidy(s)
 	return writeSuiteStatus(env.stdout, s, dir, env.now())
 }

@@ -10,8 +10,9 @@ import (
 	"github.com/plimsoll-bench/plimsoll/internal/browsertest"
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/report"
 	"github.com/plimsoll-bench/plimsoll/report/html"
-	"github.com/plimsoll-bench/plimsoll/report/html/recordtest"
+	"github.com/plimsoll-bench/plimsoll/report/recordtest"
 	"github.com/plimsoll-bench/plimsoll/study/judge"
 )
 
@@ -23,9 +24,9 @@ func TestMain(m *testing.M) { os.Exit(browsertest.Main(m)) }
 
 func write(t *testing.T, paths ...string) string {
 	t.Helper()
-	var sources []*html.Source
+	var sources []*report.Source
 	for _, p := range paths {
-		s, err := html.Open(p)
+		s, err := report.Open(p)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -36,7 +37,8 @@ func write(t *testing.T, paths ...string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := html.Write(f, sources, html.Options{Tool: record.Tool{Name: "plimsoll", Version: "1.2.3"}, Compare: judged}); err != nil {
+	o := report.PageOptions{Tool: record.Tool{Name: "plimsoll", Version: "1.2.3"}, Compare: judged}
+	if err := html.Write(f, sources, o); err != nil {
 		t.Fatal(err)
 	}
 	if err := f.Close(); err != nil {
@@ -46,7 +48,7 @@ func write(t *testing.T, paths ...string) string {
 }
 
 // judged compares records like the command.
-func judged(sides []html.Side) (*record.ComparisonReport, error) {
+func judged(sides []report.Side) (*record.ComparisonReport, error) {
 	sources := make([]judge.Source, len(sides))
 	for i, side := range sides {
 		s, err := judge.Open(side.Dir)

@@ -37,7 +37,7 @@ var owners = map[string]string{
 	"tools":                        "not in the program",
 	"campaign/campaigntest":        "not in the program",
 	"capacity/sizetest":            "not in the program",
-	"report/html/recordtest":       "not in the program",
+	"report/recordtest":            "not in the program",
 	"platform/vsphere/vspheretest": "not in the program",
 }
 

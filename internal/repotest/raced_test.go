@@ -34,7 +34,7 @@ var unraced = map[string]string{
 	"internal/kubetest/driver":  "it is a module by itself, without tests",
 	"lab/topology":              "its tests start servers and wait for them for minutes",
 	"lab/volume":                "its tests run programs and wait for them",
-	"report/html":               "it hands a page from one goroutine to one reader",
+	"report":                    "it hands a page from one goroutine to one reader",
 	"store/storetest":           "it belongs to the tests of other packages",
 }
 

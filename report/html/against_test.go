@@ -9,26 +9,27 @@ import (
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/record"
-	"github.com/plimsoll-bench/plimsoll/report/html/recordtest"
+	"github.com/plimsoll-bench/plimsoll/report"
+	"github.com/plimsoll-bench/plimsoll/report/recordtest"
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // compared is a page of two runs that a comparer holds against each other.
-func compared(t *testing.T, compare Comparer) string {
+func compared(t *testing.T, compare report.Comparer) string {
 	t.Helper()
 	other := small()
 	other.Median, other.Seed = 3*time.Millisecond, 8
 	other.Change = func(s *spec.Run) { s.Load.Workers = 40 }
 	var b bytes.Buffer
-	if err := Write(&b, openAll(t, run(t, small()), run(t, other)), Options{Compare: compare}); err != nil {
+	if err := Write(&b, openAll(t, run(t, small()), run(t, other)), report.PageOptions{Compare: compare}); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()
 }
 
 func TestSeveralRunsAreCompared(t *testing.T) {
-	var got []Side
-	page := compared(t, func(sides []Side) (*record.ComparisonReport, error) {
+	var got []report.Side
+	page := compared(t, func(sides []report.Side) (*record.ComparisonReport, error) {
 		got = sides
 		var low, ratio, high = 1.1, 1.2, 1.3
 		return &record.ComparisonReport{Head: record.Head{Kind: record.KindComparison},
@@ -66,18 +67,18 @@ func TestSeveralRunsAreCompared(t *testing.T) {
 }
 
 func TestWhatCannotBeComparedIsSaid(t *testing.T) {
-	page := compared(t, func([]Side) (*record.ComparisonReport, error) {
+	page := compared(t, func([]report.Side) (*record.ComparisonReport, error) {
 		return nil, errors.New("the <b>sides</b> have nothing in common")
 	})
 	if !strings.Contains(page, "They cannot be compared: the &lt;b&gt;sides&lt;/b&gt; have nothing in common") || !strings.Contains(page, "Report of 2 records") {
 		t.Error("the page does not explain the missing comparison")
 	}
 	var b bytes.Buffer
-	mixed := func([]Side) (*record.ComparisonReport, error) {
+	mixed := func([]report.Side) (*record.ComparisonReport, error) {
 		t.Error("a comparison was to be compared")
 		return nil, nil
 	}
-	if err := Write(&b, openAll(t, run(t, small()), comparison(t)), Options{Compare: mixed}); err != nil {
+	if err := Write(&b, openAll(t, run(t, small()), comparison(t)), report.PageOptions{Compare: mixed}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -87,10 +88,11 @@ func TestStudiesAreCompared(t *testing.T) {
 	a, b := study(t, recordtest.Study{Workers: []int{8, 16}, Blocks: 2}),
 		study(t, recordtest.Study{Workers: []int{8, 32}, Blocks: 2})
 	var page bytes.Buffer
-	if err := Write(&page, openAll(t, a, b), Options{Compare: func(sides []Side) (*record.ComparisonReport, error) {
+	compare := func(sides []report.Side) (*record.ComparisonReport, error) {
 		return &record.ComparisonReport{Sides: []record.ComparisonSide{{Name: sides[0].Name}, {Name: sides[1].Name},
 			{Name: "c"}}}, nil
-	}}); err != nil {
+	}
+	if err := Write(&page, openAll(t, a, b), report.PageOptions{Compare: compare}); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"Comparison of 3 sides", "<td>≠</td><td>factors</td>", "my-study (2): result"} {

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/plimsoll-bench/plimsoll/record"
-	"github.com/plimsoll-bench/plimsoll/report/html/recordtest"
+	"github.com/plimsoll-bench/plimsoll/report/recordtest"
 )
 
 // A comparison that was kept is drawn from what is in it, and says what of that cannot be read.
@@ -19,7 +19,8 @@ func TestKeptComparisonHasSpectra(t *testing.T) {
 			t.Errorf("the page does not have %q", want)
 		}
 	}
-	if got := s.Comparison.Sides[1].Spectra; len(got) != 4 || strings.Contains(got[0].Histogram, "in all") ||
+	kept := s.Result.(*record.ComparisonReport)
+	if got := kept.Sides[1].Spectra; len(got) != 4 || strings.Contains(got[0].Histogram, "in all") ||
 		len(got[0].Histogram) < 100 {
 		t.Errorf("the spectra of the second side are %+v", got)
 	}

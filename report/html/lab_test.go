@@ -3,12 +3,15 @@ package html
 import (
 	"bytes"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/record"
-	"github.com/plimsoll-bench/plimsoll/report/html/recordtest"
+	"github.com/plimsoll-bench/plimsoll/report"
+	"github.com/plimsoll-bench/plimsoll/report/chart"
+	"github.com/plimsoll-bench/plimsoll/report/recordtest"
 )
 
 // The hosts of a lab stand side by side in one chart for each resource, with what happened marked in it, and not among
@@ -48,13 +51,14 @@ func TestLabOfARun(t *testing.T) {
 
 // A lab by itself is a page of its own.
 func TestPageOfALab(t *testing.T) {
-	v := LabView{Lab: recordtest.LabAfter("<script>harm()"), Usage: []record.LabUsage{{Host: "host1", CPUSeconds: 12.5, Memory: 1 << 30}}}
+	v := report.LabView{Lab: recordtest.LabAfter("<script>harm()"),
+		Usage: []record.LabUsage{{Host: "host1", CPUSeconds: 12.5, Memory: 1 << 30}}}
 	for i := range 250 {
 		v.Events = append(v.Events, record.LabEvent{Seq: int64(i + 1),
 			Time: recordtest.Started.Add(time.Duration(i) * time.Second), Kind: "fault", Text: "\x1bpower-off"})
 	}
 	var b bytes.Buffer
-	if err := WriteLab(&b, v, Options{Tool: record.Tool{Name: "plimsoll"}}); err != nil {
+	if err := WritePage(&b, report.LabPage(v, report.PageOptions{Tool: record.Tool{Name: "plimsoll"}})); err != nil {
 		t.Fatal(err)
 	}
 	page := b.String()
@@ -70,9 +74,9 @@ func TestPageOfALab(t *testing.T) {
 
 // Who looks at a lab for a while sees what its hosts used over that time; one that was powered on anew has a gap.
 func TestLabOverTime(t *testing.T) {
-	v := LabView{Lab: recordtest.Lab("host1")}
+	v := report.LabView{Lab: recordtest.Lab("host1")}
 	for i := range 5 {
-		at := LabMoment{At: recordtest.Started.Add(time.Duration(2*i) * time.Second)}
+		at := report.LabMoment{At: recordtest.Started.Add(time.Duration(2*i) * time.Second)}
 		for k, host := range []string{"host2", "<b>host1"} {
 			u := record.LabUsage{Host: host, CPUSeconds: float64(i * (k + 1)), Memory: int64(k+1) << 20,
 				WriteBytes: int64(i) << 21}
@@ -83,17 +87,22 @@ func TestLabOverTime(t *testing.T) {
 		}
 		v.Past = append(v.Past, at)
 	}
-	cpu := usageCharts[0]
 	var got []float64
-	for i := range v.Past {
-		got = append(got, cpu.value(v.Past, i, "host2"))
+	for _, s := range report.LabPage(v, report.PageOptions{}).Sections {
+		for _, part := range s.Parts {
+			for _, f := range part.Figures {
+				if c, ok := f.Chart.(*chart.XY); ok && c.ID == "lab-past-cpu" {
+					got = c.Series[slices.IndexFunc(c.Series, func(x chart.Series) bool { return x.Name == "host2" })].Y
+				}
+			}
+		}
 	}
-	if !math.IsNaN(got[0]) || got[1] != 0.5 || !math.IsNaN(got[3]) || got[4] != 1.75 {
+	if len(got) != 5 || !math.IsNaN(got[0]) || got[1] != 0.5 || !math.IsNaN(got[3]) || got[4] != 1.75 {
 		t.Errorf("host2 used %v cores", got)
 	}
 	page := func() string {
 		var b bytes.Buffer
-		if err := WriteLab(&b, v, Options{}); err != nil {
+		if err := WritePage(&b, report.LabPage(v, report.PageOptions{})); err != nil {
 			t.Fatal(err)
 		}
 		return b.String()

@@ -10,119 +10,26 @@ import (
 	"io"
 	"strings"
 
-	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/report"
+	"github.com/plimsoll-bench/plimsoll/report/chart"
 )
 
 //go:embed assets
 var assets embed.FS
 
-// Page is a page before it is written.
-type Page struct {
-	Title    string
-	Answers  []Answer
-	Sections []Section
-	Tracks   []*Track
-	// MadeBy says which program wrote the page.
-	MadeBy string
-}
-
-// Options are the options of a page.
-type Options struct {
-	// Tool is the program that writes the page.
-	Tool record.Tool
-	// Title is that of the page; absent, it follows from the records.
-	Title string
-	// Compare compares several records; without it they are shown side by side.
-	Compare Comparer
-}
-
 // Write writes one page about one or more records.
-func Write(w io.Writer, sources []*Source, o Options) error {
-	p, err := newPage(sources, o)
+func Write(w io.Writer, sources []*report.Source, o report.PageOptions) error {
+	p, err := report.NewPage(sources, o)
 	if err != nil {
 		return err
 	}
-	return p.Write(w)
-}
-
-func newPage(sources []*Source, o Options) (*Page, error) {
-	p := &Page{MadeBy: report.Version(o.Tool)}
-	switch len(sources) {
-	case 0:
-		return nil, fmt.Errorf("a report needs a record: give the directory of one")
-	case 1:
-		p.add(sources[0], "")
-		for i := range p.Answers {
-			p.Answers[i].Headline = "" // it is the title of the page
-		}
-	default:
-		p.several(sources, o.Compare)
-	}
-	if o.Title != "" {
-		p.Title = visible(o.Title)
-	}
-	p.Sections = filled(p.Sections)
-	return p, nil
-}
-
-// Answer is the first part of a page. It is that of the document of a record.
-type Answer struct {
-	// ID links to it from elsewhere; Headline is the title, "" where the page has it.
-	ID, Headline string
-	*report.Document
-	// Drawn is the picture of the document, nil if it has none.
-	Drawn *Figure
-}
-
-// add adds everything about a record. Only this function distinguishes the kinds of records that have charts.
-func (p *Page) add(s *Source, prefix string) {
-	d := report.Of(s.result())
-	title := d.Title
-	var sections []Section
-	var track *Track
-	switch {
-	case s.Run != nil:
-		sections, track = runSections(s, d, prefix)
-	case s.Study != nil:
-		title, sections = report.Capitalised(title), studySections(s, d, prefix)
-	case s.Drill != nil:
-		d.Tiles = append(standingTiles(s.Standing), d.Tiles...)
-		sections, track = drillSections(s, d, prefix)
-	case s.Probe != nil:
-		sections = probeSections(s, d, prefix)
-	case s.Suite != nil:
-		var tracks []*Track
-		title = report.Capitalised(title)
-		sections, tracks = suiteSections(s, d, prefix)
-		p.Tracks = append(p.Tracks, tracks...)
-	case s.Comparison != nil:
-		title = report.Capitalised(title)
-		sections = append(comparisonSections(s, d, prefix), comparisonDisclosure(s, prefix))
-	default:
-		sections = append(arranged(d.Sections, prefix, nil), againSection(s, prefix)...)
-	}
-	if track != nil {
-		p.Tracks = append(p.Tracks, track)
-	}
-	a := Answer{ID: prefix + "answer", Headline: title, Document: d}
-	if d.Picture != nil {
-		a.Drawn = ratioFigure(d.Picture, prefix+"picture")
-	}
-	p.put(a, title, sections)
-}
-
-func (p *Page) put(a Answer, title string, sections []Section) {
-	if p.Title == "" {
-		p.Title = title
-	}
-	p.Answers = append(p.Answers, a)
-	p.Sections = append(p.Sections, sections...)
+	return WritePage(w, p)
 }
 
 // frame is the data of the template.
 type frame struct {
-	*Page
+	*report.Page
+	Tracks        []*report.Track
 	Style, Script template.HTML
 	Policy        string
 }
@@ -149,17 +56,51 @@ func hash(text string) string {
 }
 
 var pageTemplate = template.Must(template.New("page.tmpl").Funcs(template.FuncMap{
-	"number":  func(t *Table, i int) bool { return i < len(t.Columns) && t.Columns[i].Number },
+	"number":  func(t *report.Table, i int) bool { return i < len(t.Header) && !t.LeftAligned(i) },
+	"class":   tableClass,
+	"svg":     svg,
 	"join":    strings.Join,
 	"capital": report.Capitalised,
 }).ParseFS(assets, "assets/page.tmpl"))
 
-// Write writes the page: one HTML file that loads nothing from elsewhere. The content policy names the hashes of its
+// svg draws a figure for a screen and for a phone.
+func svg(f *report.Figure) template.HTML {
+	//nolint:gosec // package chart escapes every text it draws
+	return template.HTML(chart.Both(f.Chart))
+}
+
+// mostPrinted is the largest number of rows of a folded table that is printed.
+const mostPrinted = 150
+
+// tableClass is how a folded table is printed: the numbers of charts are not, of a long one only its name, with its
+// place.
+func tableClass(t *report.Table) string {
+	switch {
+	case t.Charted:
+		return "numbers"
+	case len(t.Rows) > mostPrinted:
+		return "long"
+	}
+	return ""
+}
+
+// tracks are the data of the figures over time.
+func tracks(list []report.Section) (found []*report.Track) {
+	for i := range list {
+		if list[i].Track != nil {
+			found = append(found, list[i].Track)
+		}
+		found = append(found, tracks(list[i].Parts)...)
+	}
+	return found
+}
+
+// WritePage writes a page: one HTML file that loads nothing from elsewhere. The content policy names the hashes of its
 // own style and script, so nothing else can run in it.
-func (p *Page) Write(w io.Writer) error {
+func WritePage(w io.Writer, p *report.Page) error {
 	style, script := StyleSheet(), Script()
 	f := frame{
-		Page: p,
+		Page: p, Tracks: tracks(p.Sections),
 		//nolint:gosec // both are files of this package
 		Style: template.HTML("<style>" + style + "</style>"),
 		//nolint:gosec // see above

@@ -16,16 +16,17 @@ import (
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
-	"github.com/plimsoll-bench/plimsoll/report/html/recordtest"
+	"github.com/plimsoll-bench/plimsoll/report"
+	"github.com/plimsoll-bench/plimsoll/report/recordtest"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-func openAll(t *testing.T, paths ...string) []*Source {
+func openAll(t *testing.T, paths ...string) []*report.Source {
 	t.Helper()
-	var list []*Source
+	var list []*report.Source
 	for _, p := range paths {
-		s, err := Open(p)
+		s, err := report.Open(p)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -34,10 +35,10 @@ func openAll(t *testing.T, paths ...string) []*Source {
 	return list
 }
 
-func pageOf(t *testing.T, sources ...*Source) string {
+func pageOf(t *testing.T, sources ...*report.Source) string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := Write(&b, sources, Options{Tool: record.Tool{Name: "plimsoll", Version: "1.2.3"}}); err != nil {
+	if err := Write(&b, sources, report.PageOptions{Tool: record.Tool{Name: "plimsoll", Version: "1.2.3"}}); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()
@@ -222,13 +223,13 @@ func TestOtherStates(t *testing.T) {
 	if page := pageOf(t, openAll(t, dir)...); !strings.Contains(page, "The files end early") || strings.Contains(page, "Percentile spectrum") {
 		t.Error("a record without its histograms is shown as if it were whole")
 	}
-	if _, err := Open(filepath.Join(dir, "nowhere")); err == nil || !strings.Contains(err.Error(), "nowhere") {
+	if _, err := report.Open(filepath.Join(dir, "nowhere")); err == nil || !strings.Contains(err.Error(), "nowhere") {
 		t.Errorf("a missing record: %v", err)
 	}
-	if _, err := Open(filepath.Join(dir, record.RunFile)); err == nil || !strings.Contains(err.Error(), "kind") {
+	if _, err := report.Open(filepath.Join(dir, record.RunFile)); err == nil || !strings.Contains(err.Error(), "kind") {
 		t.Errorf("opened a file that is not a comparison: %v", err)
 	}
-	if err := Write(&bytes.Buffer{}, nil, Options{}); err == nil {
+	if err := Write(&bytes.Buffer{}, nil, report.PageOptions{}); err == nil {
 		t.Error("a page about nothing")
 	}
 }
@@ -248,12 +249,5 @@ func TestSeveral(t *testing.T) {
 			t.Errorf("duplicate id %q", m[1])
 		}
 		ids[m[1]] = true
-	}
-}
-
-func TestTextCannotEndItsDocument(t *testing.T) {
-	code := reproduce("plimsoll run --file -", exactSpec(map[string]string{"a": "END\nrm -rf x\nENDD"}).text)
-	if !strings.HasSuffix(code.Text, "\nENDDD") || !strings.Contains(code.Text, "<<'ENDDD'") {
-		t.Errorf("the text can end the document: %s", code.Text)
 	}
 }

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/plimsoll-bench/plimsoll/report/html/recordtest"
+	"github.com/plimsoll-bench/plimsoll/report/recordtest"
 )
 
 func probe(t *testing.T, o recordtest.Probe) string {

@@ -7,26 +7,6 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
-// Conclude returns the outcome of a study. It is [record.Missed] if a deciding objective does not hold or is not known,
-// or if a capacity search confirmed no rate.
-func Conclude(s *record.Study) record.Conclusion {
-	switch {
-	case s.Status == record.Interrupted || s.Status == record.Killed:
-		return record.Ended
-	case s.Status == record.Failed:
-		return record.NoResult
-	case measure.Worst(s.Validity) == measure.Invalid:
-		return record.Incredible
-	case s.Capacity != nil && !s.Capacity.Confirmed:
-		return record.Missed
-	case slices.ContainsFunc(s.Objectives, func(o record.ConfigurationObjective) bool {
-		return !o.Holds && !o.Exploratory
-	}):
-		return record.Missed
-	}
-	return record.Satisfied
-}
-
 // ConcludeComparison returns the outcome of a comparison. It is [record.Missed] if it has one of the unwanted verdicts.
 func ConcludeComparison(r *record.ComparisonReport, unwanted ...string) record.Conclusion {
 	switch {

@@ -51,19 +51,24 @@ func PartIn(dir string) func(*record.Part) (Part, error) {
 		if err != nil {
 			return x, err
 		}
-		switch r := r.(type) {
-		case *record.Study:
-			x.Study = r
-		case *record.Drill:
-			x.Drill = r
-		case *record.Probe:
-			x.Probe = r
-		}
-		if have := r.Common().Kind; have != p.Kind || x == (Part{}) {
-			return Part{}, fmt.Errorf("%s is the record of a %s, but the part is a %s", p.Record, have, p.Kind)
-		}
-		return x, nil
+		return PartOf(p, r)
 	}
+}
+
+// PartOf is a part with its record.
+func PartOf(p *record.Part, r any) (x Part, err error) {
+	switch r := r.(type) {
+	case *record.Study:
+		x.Study = r
+	case *record.Drill:
+		x.Drill = r
+	case *record.Probe:
+		x.Probe = r
+	}
+	if have, ok := r.(record.Result); !ok || have.Common().Kind != p.Kind || x == (Part{}) {
+		return Part{}, fmt.Errorf("%s is not the record of a %s", p.Record, p.Kind)
+	}
+	return x, nil
 }
 
 // Read opens the records of the parts of a suite, and judges the suite unless its record has a current judgement. Parts
