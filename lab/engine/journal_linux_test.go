@@ -1,8 +1,6 @@
 package engine
 
 import (
-	"encoding/json"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,21 +9,6 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/internal/procid"
 )
-
-// A journal of an older Plimsoll has no boot id and no PID namespace, and names the same process.
-func TestOldJournalIsRead(t *testing.T) {
-	self := procid.Self()
-	var old entry
-	if err := json.Unmarshal(fmt.Appendf(nil, `{"role":"plimsoll","pid":%d,"start":%d}`, self.PID, self.Ticks), &old); err != nil {
-		t.Fatal(err)
-	}
-	if old.id() != self {
-		t.Errorf("read as %+v, want %+v", old.id(), self)
-	}
-	if !inUse(journal{Owner: old}) {
-		t.Error("its Plimsoll is alive and the server is not in use")
-	}
-}
 
 // A server of an earlier boot is removed. One of another PID namespace is in use as long as its data directory is
 // locked.
