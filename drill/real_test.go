@@ -148,7 +148,7 @@ func near(stated int64, own time.Duration) bool {
 	return stated >= 0 && (time.Duration(stated)-own).Abs() <= 100*time.Millisecond
 }
 
-// A step-down of a real set with authentication, under a load of 64 workers that all have to log in again, is as long as
+// A step-down of a real set with authentication, under a load of 64 workers that all log in again, is as long as
 // another client sees it.
 func TestStepDownOfASecureSet(t *testing.T) {
 	binary, ok := enginetest.RealMongo(t)
@@ -174,7 +174,7 @@ func TestStepDownOfASecureSet(t *testing.T) {
 	}
 }
 
-// While both secondaries are locked, no majority acknowledges a write, and reads go on. Workers that all wait for writes
+// While both secondaries are locked, no majority acknowledges a write, and reads go on. Workers that wait for writes
 // are no outage of reads, however many there are.
 func TestBusyWorkersOnASet(t *testing.T) {
 	binary, ok := enginetest.RealMongo(t)
@@ -200,8 +200,8 @@ func testBusyWorkers(t *testing.T, binary string, workers int) {
 		secondaries(t, set, bson.D{{Key: "fsyncUnlock", Value: 1}})
 		marks <- time.Now()
 	})
-	d := runDrill(t, fmt.Sprintf("run: {target: '%s', load: {rate: 500, workers: %d, duration: 12s}, durability: {w: majority}}\n"+
-		"external: true\n", set.URI, workers), Options{Mark: marks,
+	d := runDrill(t, fmt.Sprintf("run: {target: '%s', load: {rate: 500, workers: %d, duration: 12s}, "+
+		"durability: {w: majority}}\nexternal: true\n", set.URI, workers), Options{Mark: marks,
 		Progress: beginning{began: sync.OnceFunc(func() { close(began) })}})
 	locking.Wait()
 	longest, _ := own.end()
