@@ -151,7 +151,7 @@ func TestDrillTellsAProblemOnce(t *testing.T) {
 		Reasons: []string{"round 2: " + problem, "round 1: no fault was injected"},
 		Rounds: []record.DrillRound{{Number: 1},
 			{Number: 2, Status: record.Failed, Problem: problem, Reasons: []string{problem}}}}
-	doc := drillDocument(d)
+	doc := drillDocument(d, nil)
 	text := doc.Problem + fmt.Sprint(doc.Findings)
 	if strings.Count(text, problem) != 1 || !strings.Contains(text, "no fault was injected") {
 		t.Errorf("it says %s", text)
