@@ -48,7 +48,6 @@ type Run struct {
 	Files []File `json:"files"`
 }
 
-// sign implements [signed].
 func (r *Run) sign(k *mac.Key) (err error) {
 	r.MAC, err = k.Code(KindRun, r.Specification)
 	return err

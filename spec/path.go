@@ -33,8 +33,8 @@ func (p Path) Enum() (words []string) {
 	return words
 }
 
-// PathIn follows a path through a type of specification. ok is false if there is no such key. What follows the path of a
-// map is a name in it.
+// PathIn follows a path through a type of specification. ok is false if there is no such key. What follows the path of
+// a map is a name in it.
 func PathIn(t reflect.Type, name string) (p Path, ok bool) {
 	p = Path{Name: name, Type: t}
 	for rest := name; rest != ""; {
@@ -109,8 +109,8 @@ func (p Path) Get(specification any) (reflect.Value, bool) {
 	return v, true
 }
 
-// Convert makes a value of type t from one of YAML, of JSON, or a text as in a file; nil is the zero value. Its error says
-// what is needed instead.
+// Convert makes a value of type t from one of YAML, of JSON, or a text as in a file; nil is the zero value. Its error
+// says what is needed instead.
 func Convert(t reflect.Type, value any) (reflect.Value, error) {
 	if value == nil {
 		return reflect.Zero(t), nil

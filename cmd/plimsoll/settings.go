@@ -78,7 +78,8 @@ func below(key string, table []setting) []setting {
 	return table
 }
 
-// replaced replaces the rows of a table that have the flags of others. Their groups stay, and their words unless others have own ones.
+// replaced replaces the rows of a table that have the flags of others. Their groups stay, and their words unless others
+// have own ones.
 func replaced(table []setting, others ...setting) []setting {
 	table = slices.Clone(table)
 	for _, o := range others {

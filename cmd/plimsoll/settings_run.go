@@ -13,8 +13,8 @@ import (
 	"github.com/plimsoll-bench/plimsoll/workload"
 )
 
-// runSettings are the flags for the keys of a run. They are applied in this order: a flag for several keys is before the
-// flags for one of them.
+// runSettings are the flags for the keys of a run. They are applied in this order: a flag for several keys is before
+// the flags for one of them.
 var runSettings = slicesOf(
 	in(loadGroup,
 		key("workload", "workload.name", "`name` of the workload: a to f, person, location, catalog, ycsb-a to ycsb-f, or the path of a workload file (FILE.yaml); see 'plimsoll workloads'").inBrief().from(workloadNames),
@@ -65,7 +65,7 @@ var runSettings = slicesOf(
 		single(key("agents", "load.clients", "number (`count`) of load clients in agents on other machines; see --place (default none)"), "load", readAgents).inBrief(),
 		key("place", "load.place", "`place` of the agents: manual (you start them), ssh:HOST,HOST or kubernetes (default manual)").inBrief().from(oneOf(spec.PlaceManual, spec.PlaceSSH, spec.PlaceKubernetes)),
 		key("strict", "load.strict", "end the run if a load client is lost; otherwise the others continue"),
-		key("shares", "load.shares", "division of the load among clients: equal, or by weight, which is what the calibration of each machine says that it can send (default equal)"),
+		key("shares", "load.shares", "division of the load among clients: equal, or by weight: the rate of the calibration of each machine (default equal)"),
 		form(key("zone", "load.zones", "share `name=20%` of the load that comes from the agents of a zone, or with a label (key=value=20%, or host=NAME=20%); together 100%"), "load.zones", true, readZones),
 	),
 )
