@@ -46,7 +46,7 @@ func auditRatio(ctx context.Context, w io.Writer, blocks int, src scanned) error
 	if err != nil {
 		return err
 	}
-	if err := src.write(ctx, own); err != nil {
+	if err := src.write(ctx, books, own); err != nil {
 		return err
 	}
 	audit := func() error {
@@ -137,14 +137,15 @@ func allOf(n int, err error) error {
 }
 
 // write inserts the documents of a writer of the ledger's own workload and records the acknowledgements in the ledger.
-func (s scanned) write(ctx context.Context, own workload.Workload) error {
+func (s scanned) write(ctx context.Context, books *ledger.Ledger, own workload.Workload) error {
 	stream := own.Stream(0, 1)
+	observe := books.Observe(0)
 	var op workload.Op
 	var docs []any
 	for range auditDocuments {
 		stream.Next(&op)
 		docs = append(docs, bson.Raw(slices.Clone(op.Requests[0].Docs[0])))
-		stream.(load.Settler).Settle(&op, &load.Settlement{Confirmed: 1, Failed: -1, Attempts: 1})
+		observe(&op, &load.Settlement{Confirmed: 1, Failed: -1, Attempts: 1})
 		if len(docs) == 1000 {
 			if _, err := s.db.Collection(ledger.DefaultCollection).InsertMany(ctx, docs); err != nil {
 				return err

@@ -49,7 +49,7 @@ func (b *books) place(m *shards.Map) {
 	}
 }
 
-// workload wraps the ledger and the watcher around the workload that open returns.
+// workload wraps the ledger around the workload that open returns.
 func (b *books) workload(open func() (workload.Workload, error)) (w workload.Workload, err error) {
 	if b.name == spec.WorkloadLedger {
 		w, err = b.ledger.Workload(ownParams(b.share))
@@ -59,11 +59,17 @@ func (b *books) workload(open func() (workload.Workload, error)) (w workload.Wor
 	if err != nil {
 		return nil, err
 	}
-	b.wrapped, b.watch = w, newWatcher(w)
+	b.wrapped, b.watch = w, newWatcher(w.Classes())
 	if b.placed != nil {
 		b.watch.place = b.placed
 	}
-	return b.watch, nil
+	return w, nil
+}
+
+// observe makes the ledger and the watcher the observer of a worker.
+func (b *books) observe(worker int) load.Observer {
+	settle, watched := b.ledger.Settle(worker), b.watch.worker()
+	return func(op *workload.Op, s *load.Settlement) { watched.add(op, s, settle(op, s)) }
 }
 
 // ownParams are the parameters of the workload ledger: its defaults, or a given share of reads, most of which are
@@ -130,7 +136,7 @@ func keepBooks(raw json.RawMessage, o *run.Options) (fleet.HandOver, error) {
 	k.place(b.Placement)
 	var began atomic.Pointer[time.Time]
 	ready := o.Ready
-	o.Workload = k.workload
+	o.Workload, o.Observe = k.workload, k.observe
 	o.Ready = func(ctx context.Context) error {
 		err := ready(ctx)
 		if err == nil {

@@ -84,6 +84,8 @@ type Options struct {
 
 	// Workload, if it is not nil, makes the workload. It may wrap the workload of the specification, which open makes.
 	Workload func(open func() (workload.Workload, error)) (workload.Workload, error)
+	// Observe, if it is not nil, returns the observer of each worker of this process, as in [load.Config].
+	Observe func(worker int) load.Observer
 	// Teller, if it is not nil, is called once with a function that adds an event to the timeline of the record. Any
 	// goroutine may call that function during the run.
 	Teller func(tell func(kind, text string, data map[string]string))

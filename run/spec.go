@@ -97,6 +97,7 @@ func loadConfig(asked spec.Run, opts Options, w workload.Workload) (load.Config,
 		Workers: int(l.Workers), Rate: float64(l.Rate), Pace: float64(l.Pace),
 		DropAfter: l.DropAfter.Std(), Warmup: l.Warmup.Std(), Duration: l.Duration.Std(),
 		Operations: int64(l.Operations), Timeout: l.Timeout.Std(), Abort: opts.Abort, Ready: opts.Ready,
+		Observe: opts.Observe,
 	}
 	// Each client has its own arrivals, so that together they are as independent as those of one schedule. Multiples of
 	// 2^64 divided by the golden ratio are far from each other.

@@ -205,25 +205,21 @@ const mostWaiting = 1 << 17
 
 // Stream implements [workload.Workload].
 func (r *Replay) Stream(worker, workers int) workload.Stream {
-	s := &replayStream{r: r, base: r.Plan.Stream(worker, workers)}
-	s.chooser, _ = s.base.(own.Chooser)
-	return s
+	s := &replayStream{r: r}
+	s.base, s.choose = r.Plan.Chosen(worker, workers)
+	return workload.Stream{Next: s.Next, Done: s.Done, Flush: s.base.Flush, Turn: func(n int64) { s.turn = n }}
 }
 
 // replayStream sends the operations whose turn it is told.
 type replayStream struct {
 	r       *Replay
 	base    workload.Stream
-	chooser own.Chooser
+	choose  func(operation int)
 	turn    int64
 	made    bool // the workload made the last operation
 	request [1]workload.Request
 }
 
-// Turn implements [workload.Numbered].
-func (s *replayStream) Turn(n int64) { s.turn = n }
-
-// Next implements [workload.Stream].
 func (s *replayStream) Next(op *workload.Op) {
 	e, ok := s.r.take(s.turn)
 	if ok && e.command != nil {
@@ -235,7 +231,7 @@ func (s *replayStream) Next(op *workload.Op) {
 		}
 	}
 	if ok {
-		s.chooser.Choose(e.operation)
+		s.choose(e.operation)
 	}
 	s.made = true
 	s.base.Next(op)
@@ -247,12 +243,8 @@ func (r *Replay) request(command bson.Raw) (workload.Request, error) {
 	return requestOf(command, r.concerns)
 }
 
-// Done implements [workload.Stream].
 func (s *replayStream) Done(op *workload.Op, applied bool) {
 	if s.made {
 		s.base.Done(op, applied)
 	}
 }
-
-// Flush implements [workload.Stream].
-func (s *replayStream) Flush(op *workload.Op) bool { return s.base.Flush(op) }
