@@ -132,7 +132,7 @@ func keepBooks(raw json.RawMessage, o *run.Options) (fleet.HandOver, error) {
 		return nil, fmt.Errorf("the brief of a client of a drill: %w", err)
 	}
 	k := &books{name: b.Workload, share: b.Share, ledger: ledger.New(ledger.Options{Run: b.Run, Seed: b.Seed,
-		First: o.Client * b.Writers, Writers: b.Writers, Processes: o.Clients})}
+		First: o.Share.Client * b.Writers, Writers: b.Writers, Processes: o.Share.Clients})}
 	k.place(b.Placement)
 	var began atomic.Pointer[time.Time]
 	ready := o.Ready

@@ -118,7 +118,7 @@ func (s Streams) Player() (func(context.Context, spec.Run, run.Options) (*record
 			return nil, err
 		}
 		began, sum := time.Now(), measure.Tally{}
-		for i, iv := range streams[o.Client%different] {
+		for i, iv := range streams[o.Share.Client%different] {
 			select {
 			case <-time.After(time.Until(began.Add(time.Duration(i+1) * time.Second))):
 			case <-ctx.Done():
