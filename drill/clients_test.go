@@ -73,7 +73,8 @@ func client(t *testing.T, ops *operations, uri string, number int, dies bool, si
 		t.Error(err)
 		return
 	}
-	o := run.Options{Share: &run.Share{Client: number, Clients: ops.clients()}, Ready: func(context.Context) error { return nil }}
+	o := run.Options{Share: &run.Share{Client: number, Clients: ops.clients()},
+		Ready: func(context.Context) error { return nil }}
 	handOver, err := keepBooks(brief, &o)
 	if err != nil {
 		t.Error(err)

@@ -38,8 +38,8 @@ type Settlement struct {
 // stream after that. The session of a worker that was abandoned may still read the requests of op, so an observer must
 // not change them or the bytes that they refer to.
 //
-// It is on the path of every operation: it should not allocate, and share no lock with other workers. s is valid until it
-// returns.
+// It is on the path of every operation: it should not allocate, and share no lock with other workers. s is valid until
+// it returns.
 type Observer func(op *workload.Op, s *Settlement)
 
 // compare lets the stream verify a read. It returns false if the worker was abandoned. It keeps the controller from
@@ -70,8 +70,8 @@ func (w *worker) reportOutcome(outcome store.Outcome, end int64) {
 	w.observe(&w.op, s)
 }
 
-// reportLost tells the observer that the result of the operation of an abandoned worker is unknown. Only the controller calls it, when it has custody
-// of the worker.
+// reportLost tells the observer that the result of the operation of an abandoned worker is unknown. Only the controller
+// calls it, when it has custody of the worker.
 func (w *worker) reportLost(outcome store.Outcome, reason store.Reason, now int64) {
 	if w.observe == nil {
 		return

@@ -238,7 +238,8 @@ const verifyAtMost = 200
 
 // verify reads documents back, evenly spread, and compares them with what the workload makes.
 func (r *runner) verify(ctx context.Context) error {
-	if _, can := workload.As[workload.Compound](r.workload); !can || r.target.storesNothing() || r.opts.share().Clients > 1 {
+	_, can := workload.As[workload.Compound](r.workload)
+	if !can || r.target.storesNothing() || r.opts.share().Clients > 1 {
 		return nil
 	}
 	session, err := r.store.Session(0)

@@ -132,8 +132,8 @@ func (o *Options) share() Share {
 type Team struct {
 	// Load runs the measured load. The sum of the intervals goes to sink. Errors are as in [load.Run].
 	Load func(ctx context.Context, address string, sink Sink) (Teamwork, error)
-	// Fill loads a part of the records and adds up the reports. If it is nil, this process loads them; otherwise it prepares
-	// the collections and counts.
+	// Fill loads a part of the records and adds up the reports. If it is nil, this process loads them; otherwise it
+	// prepares the collections and counts.
 	Fill func(ctx context.Context, address string, p Part, sink Sink) (load.FillReport, error)
 	// Processes returns the PIDs of those on this machine; nil for none.
 	Processes func() []int

@@ -214,8 +214,9 @@ type Loader interface {
 	Probe(seq int64, op *Op)
 }
 
-// Stream is the endless sequence of one worker's operations. It has Next and Done, and those of the other functions that
-// the workload needs. A stream that changes another one is a copy with other functions. Not safe for concurrent use.
+// Stream is the endless sequence of one worker's operations. It has Next and Done, and those of the other functions
+// that the workload needs. A stream that changes another one is a copy with other functions. Not safe for concurrent
+// use.
 type Stream struct {
 	// Next fills op with the next operation. The slices in op are valid until the next call.
 	Next func(op *Op)
@@ -235,8 +236,8 @@ type Stream struct {
 	// Turn says which operation of the schedule, counted from 0, the next call of Next returns.
 	Turn func(n int64)
 	// Ended reports whether there is no further operation, for streams that come to an end by themselves: a part of the
-	// operations for each worker, a load phase that stops at an error. It is asked before each call of Next. A worker whose
-	// stream has ended sends nothing more.
+	// operations for each worker, a load phase that stops at an error. It is asked before each call of Next. A worker
+	// whose stream has ended sends nothing more.
 	Ended func() bool
 	// Free says that no schedule drives the worker, a reader of a change stream beside the load: it sends its next
 	// operation when the last one is answered, in every kind of load.

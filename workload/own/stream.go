@@ -13,8 +13,8 @@ func (p *Plan) Stream(worker, workers int) workload.Stream {
 	return s
 }
 
-// Chosen returns the stream of a worker, and a function that makes the operation with a number in the file the next one.
-// The plan must have no readers and no sequences to choose.
+// Chosen returns the stream of a worker, and a function that makes the operation with a number in the file the next
+// one. The plan must have no readers and no sequences to choose.
 func (p *Plan) Chosen(worker, workers int) (of workload.Stream, choose func(operation int)) {
 	s := &stream{p: p, e: p.newEnv(worker, workers)}
 	if worker < len(p.readers) {
