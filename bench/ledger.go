@@ -140,10 +140,11 @@ func (t ledgerTarget) block(ctx context.Context, open func() (workload.Workload,
 		if err != nil {
 			return sum, err
 		}
+		var observe func(int) load.Observer
 		if at == 1 {
-			wl = books.Wrap(wl)
+			wl, observe = books.Wrap(wl), books.Observe
 		}
-		r, err := t.run(ctx, wl, st)
+		r, err := t.run(ctx, wl, observe, st)
 		if err != nil {
 			return sum, err
 		}
@@ -195,9 +196,10 @@ func ledgerVerdict(rate, cpu stats.Interval) string {
 type ledgerRun struct{ took, cpu time.Duration }
 
 // run does one run. Opening connections is not measured.
-func (t ledgerTarget) run(ctx context.Context, wl workload.Workload, st store.Store) (r ledgerRun, err error) {
+func (t ledgerTarget) run(ctx context.Context, wl workload.Workload, observe func(int) load.Observer,
+	st store.Store) (r ledgerRun, err error) {
 	s := newSink(wl, false)
-	cfg := load.Config{Workers: t.workers, Operations: t.operations}
+	cfg := load.Config{Workers: t.workers, Operations: t.operations, Observe: observe}
 	cfg.Ready = func(context.Context) error {
 		runtime.GC() // the garbage of the last run is not part of this one
 		r.cpu = -measure.ProcessCPU()

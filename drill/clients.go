@@ -50,7 +50,7 @@ func (b *books) place(m *shards.Map) {
 	}
 }
 
-// workload wraps the ledger and the watcher around the workload that open returns.
+// workload wraps the ledger around the workload that open returns.
 func (b *books) workload(open func() (workload.Workload, error)) (w workload.Workload, err error) {
 	if b.name == spec.WorkloadLedger {
 		w, err = b.ledger.Workload(ownParams(b.share))
@@ -60,12 +60,18 @@ func (b *books) workload(open func() (workload.Workload, error)) (w workload.Wor
 	if err != nil {
 		return nil, err
 	}
-	b.wrapped, b.watch = w, newWatcher(w)
+	b.wrapped, b.watch = w, newWatcher(w.Classes())
 	b.watch.timeout = int64(b.timeout)
 	if b.placed != nil {
 		b.watch.place = b.placed
 	}
-	return b.watch, nil
+	return w, nil
+}
+
+// observe makes the ledger and the watcher the observer of a worker.
+func (b *books) observe(worker int) load.Observer {
+	settle, watched := b.ledger.Settle(worker), b.watch.worker()
+	return func(op *workload.Op, s *load.Settlement) { watched.add(op, s, settle(op, s)) }
 }
 
 // ownParams are the parameters of the workload ledger: its defaults, or a given share of reads, most of which are
@@ -131,12 +137,12 @@ func keepBooks(raw json.RawMessage, o *run.Options) (fleet.HandOver, error) {
 	if err := json.Unmarshal(raw, &b); err != nil {
 		return nil, fmt.Errorf("the brief of a client of a drill: %w", err)
 	}
-	k := &books{name: b.Workload, share: b.Share, timeout: b.Timeout, ledger: ledger.New(ledger.Options{
-		Run: b.Run, Seed: b.Seed, First: o.Client * b.Writers, Writers: b.Writers, Processes: o.Clients})}
+	k := &books{name: b.Workload, share: b.Share, timeout: b.Timeout, ledger: ledger.New(ledger.Options{Run: b.Run, Seed: b.Seed,
+		First: o.Share.Client * b.Writers, Writers: b.Writers, Processes: o.Share.Clients})}
 	k.place(b.Placement)
 	var began atomic.Pointer[time.Time]
 	ready := o.Ready
-	o.Workload = k.workload
+	o.Workload, o.Observe = k.workload, k.observe
 	o.Ready = func(ctx context.Context) error {
 		err := ready(ctx)
 		if err == nil {

@@ -73,7 +73,8 @@ func client(t *testing.T, ops *operations, uri string, number int, dies bool, si
 		t.Error(err)
 		return
 	}
-	o := run.Options{Client: number, Clients: ops.clients(), Ready: func(context.Context) error { return nil }}
+	o := run.Options{Share: &run.Share{Client: number, Clients: ops.clients()},
+		Ready: func(context.Context) error { return nil }}
 	handOver, err := keepBooks(brief, &o)
 	if err != nil {
 		t.Error(err)
@@ -100,8 +101,8 @@ func client(t *testing.T, ops *operations, uri string, number int, dies bool, si
 	}
 	defer st.Close()
 	w = &halfway{Workload: w, operations: 3000, at: func() { give(false) }}
-	if _, err = load.Run(t.Context(), load.Config{Workers: 4, Operations: 3000, Timeout: 30 * time.Second, Ready: o.Ready},
-		w, st, sink); err != nil {
+	if _, err = load.Run(t.Context(), load.Config{Workers: 4, Operations: 3000, Timeout: 30 * time.Second, Ready: o.Ready,
+		Observe: o.Observe}, w, st, sink); err != nil {
 		t.Error(err)
 		return
 	}
@@ -119,23 +120,15 @@ type halfway struct {
 }
 
 func (w *halfway) Stream(worker, workers int) workload.Stream {
-	return halfwayStream{w.Workload.Stream(worker, workers), w}
-}
-
-type halfwayStream struct {
-	workload.Stream
-	of *halfway
-}
-
-func (s halfwayStream) Next(op *workload.Op) {
-	if s.of.begun.Add(1) == s.of.operations/2 {
-		s.of.at()
+	s := w.Workload.Stream(worker, workers)
+	next := s.Next
+	s.Next = func(op *workload.Op) {
+		if w.begun.Add(1) == w.operations/2 {
+			w.at()
+		}
+		next(op)
 	}
-	s.Stream.Next(op)
-}
-
-func (s halfwayStream) Settle(op *workload.Op, st *load.Settlement) {
-	s.Stream.(load.Settler).Settle(op, st)
+	return s
 }
 
 // What two load processes kept is one ledger with all writers, and one course with all operations.

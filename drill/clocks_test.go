@@ -17,7 +17,6 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/drill/ledger"
 	"github.com/plimsoll-bench/plimsoll/fleet"
-	"github.com/plimsoll-bench/plimsoll/load"
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/run"
@@ -96,21 +95,13 @@ type slow struct{ workload.Workload }
 
 func (w slow) Stream(worker, workers int) workload.Stream {
 	// No operation ends with a second.
-	return slowStream{w.Workload.Stream(worker, workers), time.Duration(27+2*worker) * time.Millisecond}
-}
-
-type slowStream struct {
-	workload.Stream
-	by time.Duration
-}
-
-func (s slowStream) Next(op *workload.Op) {
-	time.Sleep(s.by)
-	s.Stream.Next(op)
-}
-
-func (s slowStream) Settle(op *workload.Op, st *load.Settlement) {
-	s.Stream.(load.Settler).Settle(op, st)
+	s := w.Workload.Stream(worker, workers)
+	next := s.Next
+	s.Next = func(op *workload.Op) {
+		time.Sleep(time.Duration(27+2*worker) * time.Millisecond)
+		next(op)
+	}
+	return s
 }
 
 // observed is what agents leave in the record of their run and in the ledger of its writes. Times are durations since

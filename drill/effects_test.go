@@ -22,24 +22,20 @@ func (nothing) Event(measure.Event) error        { return nil }
 
 // made is a course with one success every step, but none in [from, to).
 func made(until, step, from, to time.Duration) course {
-	w := newWatcher(classes{})
-	s := &watched{of: w, open: make([]slice, 1), writes: make([]bool, 1)}
+	w := newWatcher(oneClass)
+	s := w.worker()
 	op := &workload.Op{Requests: []workload.Request{{Verb: workload.Insert}}}
 	for at := time.Duration(0); at < until; at += step {
 		o := store.OK
 		if at >= from && at < to {
 			o = store.NotApplied
 		}
-		s.Settle(op, &load.Settlement{Outcome: o, Ended: int64(at)})
+		s.add(op, &load.Settlement{Outcome: o, Ended: int64(at)}, false)
 	}
-	w.streams = []*watched{s}
 	return byClass(w.courses(true))[0]
 }
 
-// classes is a workload that has one class only.
-type classes struct{ workload.Workload }
-
-func (classes) Classes() []workload.Class { return []workload.Class{{Name: "insert"}} }
+var oneClass = []workload.Class{{Name: "insert"}}
 
 func TestEffectOfAKnownOutage(t *testing.T) {
 	c := made(30*time.Second, time.Millisecond, 10*time.Second, 12500*time.Millisecond)
@@ -96,13 +92,12 @@ func TestEffectInARamp(t *testing.T) {
 
 // Operations that are given up because somebody ends the drill at once did not fail.
 func TestOperationsOfADrillThatIsAborted(t *testing.T) {
-	w := newWatcher(classes{})
-	s := &watched{of: w, open: make([]slice, 1), writes: make([]bool, 1)}
+	w := newWatcher(oneClass)
+	s := w.worker()
 	op := &workload.Op{Requests: []workload.Request{{Verb: workload.Insert}}}
-	s.Settle(op, &load.Settlement{Outcome: store.OK, Ended: 1})
-	s.Settle(op, &load.Settlement{Outcome: store.Indeterminate, Reason: store.Client, Abandoned: true, Ended: 2})
-	s.Settle(op, &load.Settlement{Outcome: store.Indeterminate, Reason: store.Timeout, Abandoned: true, Ended: 3})
-	w.streams = []*watched{s}
+	s.add(op, &load.Settlement{Outcome: store.OK, Ended: 1}, false)
+	s.add(op, &load.Settlement{Outcome: store.Indeterminate, Reason: store.Client, Abandoned: true, Ended: 2}, false)
+	s.add(op, &load.Settlement{Outcome: store.Indeterminate, Reason: store.Timeout, Abandoned: true, Ended: 3}, false)
 	if got := byClass(w.courses(true))[0].slices[0]; got.ok != 1 || got.failed != 1 {
 		t.Errorf("%d succeeded and %d failed, want 1 and 1", got.ok, got.failed)
 	}
@@ -131,17 +126,16 @@ func TestOutageOfConnectionsThatHang(t *testing.T) {
 		"a failure before":              {[]end{reset(9 * s), ok(10 * s), timeout(12 * s), ok(12*s + 90*ms)}, 2090 * ms, 2 * s},
 		"a failure in the slice before": {[]end{reset(10*s - ms), ok(10 * s), timeout(12 * s), ok(13 * s)}, 3 * s, 2 * s},
 	} {
-		w := newWatcher(classes{})
-		stream := &watched{of: w, open: make([]slice, 1), writes: make([]bool, 1)}
+		w := newWatcher(oneClass)
+		stream := w.worker()
 		op := &workload.Op{Requests: []workload.Request{{Verb: workload.Insert}}}
 		until := time.Duration(0)
 		for _, e := range append([]end{ok(9900 * ms)}, c.ends...) {
 			if e.outcome == store.OK {
 				until = e.at
 			}
-			stream.Settle(op, &load.Settlement{Outcome: e.outcome, Reason: e.why, Ended: int64(e.at)})
+			stream.add(op, &load.Settlement{Outcome: e.outcome, Reason: e.why, Ended: int64(e.at)}, false)
 		}
-		w.streams = []*watched{stream}
 		e := effectOf(byClass(w.courses(true))[0], window{from: 1, fault: int64(10 * s), until: int64(until)})
 		if e.Outage != int64(c.outage) || e.Hung != int64(c.hung) {
 			t.Errorf("%s: outage %v, hung %v; want %v and %v", name, time.Duration(e.Outage), time.Duration(e.Hung), c.outage, c.hung)
@@ -201,15 +195,19 @@ func outageError(t *testing.T) (time.Duration, bool) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := newWatcher(own)
+	w := newWatcher(own.Classes())
 	st, err := wire.Open(context.Background(), store.Config{Target: r.URI(), Database: "d", Sessions: 8,
 		Timeout: time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer st.Close()
+	observe := func(int) load.Observer {
+		watched := w.worker()
+		return func(op *workload.Op, s *load.Settlement) { watched.add(op, s, false) }
+	}
 	report, err := load.Run(t.Context(), load.Config{Workers: 8, Rate: 2000, Duration: 4 * time.Second,
-		Timeout: time.Second}, w, st, nothing{})
+		Timeout: time.Second, Observe: observe}, own, st, nothing{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -232,12 +230,12 @@ func outageError(t *testing.T) (time.Duration, bool) {
 // What waited while something was slow comes in a rush when it is over, and does not count for the time before: the
 // throughput is back when it is no longer slow.
 func TestRecoveryIsNotBeforeTheRush(t *testing.T) {
-	w := newWatcher(classes{})
-	s := &watched{of: w, open: make([]slice, 1), writes: make([]bool, 1)}
+	w := newWatcher(oneClass)
+	s := w.worker()
 	op := &workload.Op{Requests: []workload.Request{{Verb: workload.Insert}}}
 	ends := func(from, until, step time.Duration) {
 		for at := from; at < until; at += step {
-			s.Settle(op, &load.Settlement{Outcome: store.OK, Ended: int64(at)})
+			s.add(op, &load.Settlement{Outcome: store.OK, Ended: int64(at)}, false)
 		}
 	}
 	const fault, healed, until = 10 * time.Second, 20 * time.Second, 40 * time.Second
@@ -245,7 +243,6 @@ func TestRecoveryIsNotBeforeTheRush(t *testing.T) {
 	ends(fault, healed, 14*time.Millisecond)
 	ends(healed, healed+2*time.Second, 400*time.Microsecond)
 	ends(healed+2*time.Second, until, 2*time.Millisecond)
-	w.streams = []*watched{s}
 	e := effectOf(byClass(w.courses(true))[0], window{from: int64(time.Second), fault: int64(fault), until: int64(until)})
 	if off := time.Duration(e.Recovery) - (healed - fault); off.Abs() > 250*time.Millisecond {
 		t.Errorf("it was slow for 10 s, and the throughput is said to be back after %v", time.Duration(e.Recovery))

@@ -18,19 +18,11 @@ type one struct {
 	why             store.Reason // it failed, if this is not 0
 }
 
-// readsAndWrites is a workload with a class of writes and one of reads.
-type readsAndWrites struct{ workload.Workload }
-
-func (readsAndWrites) Classes() []workload.Class {
-	return []workload.Class{{Name: "insert"}, {Name: "read"}}
-}
-
 // watchedLoad are the courses of a load of these operations.
 func watchedLoad(timeout time.Duration, list []one) []course {
-	w := newWatcher(readsAndWrites{})
+	w := newWatcher([]workload.Class{{Name: "insert"}, {Name: "read"}})
 	w.timeout = int64(timeout)
-	s := &watched{of: w, open: make([]slice, 2), writes: make([]bool, 2)}
-	w.streams = []*watched{s}
+	s := w.worker()
 	for _, o := range list {
 		verb := workload.Insert
 		if o.class == 1 {
@@ -40,8 +32,8 @@ func watchedLoad(timeout time.Duration, list []one) []course {
 		if o.why != store.NoReason {
 			outcome = store.Failed
 		}
-		s.Settle(&workload.Op{Class: o.class, Requests: []workload.Request{{Verb: verb}}}, &load.Settlement{Outcome: outcome,
-			Reason: o.why, Due: int64(o.due), Sent: int64(o.sent), Ended: int64(o.sent + o.took)})
+		s.add(&workload.Op{Class: o.class, Requests: []workload.Request{{Verb: verb}}}, &load.Settlement{Outcome: outcome,
+			Reason: o.why, Due: int64(o.due), Sent: int64(o.sent), Ended: int64(o.sent + o.took)}, false)
 	}
 	return w.courses(true)
 }

@@ -199,7 +199,7 @@ func (r *round) load(ctx, after context.Context) (*record.Run, error) {
 	o := r.drill.o.Run
 	o.Dir, o.Progress = r.operations.dir, r.drill.progress
 	o.Lab = func(ctx context.Context, name string) (run.Lab, error) { return r.drill.o.Open(ctx, name) }
-	o.Workload = r.operations.books.workload
+	o.Workload, o.Observe = r.operations.books.workload, r.operations.books.observe
 	o.Teller = func(write func(string, string, map[string]string)) { r.events.write = write }
 	asked := r.spec.Run
 	if r.breaks.hasEvents() {

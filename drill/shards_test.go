@@ -24,15 +24,7 @@ func halves(t *testing.T) *shards.Map {
 			Shard: 1}}}}}
 }
 
-// mixed is a workload that inserts and reads.
-type mixed struct{ workload.Workload }
-
-func (mixed) Classes() []workload.Class { return []workload.Class{{Name: "insert"}, {Name: "read"}} }
-
-// confirms is a ledger that checks all writes, or none.
-type confirms bool
-
-func (c confirms) Confirmed() bool { return bool(c) }
+var mixed = []workload.Class{{Name: "insert"}, {Name: "read"}}
 
 func document(t *testing.T, id int) []byte {
 	t.Helper()
@@ -48,9 +40,9 @@ func document(t *testing.T, id int) []byte {
 func clusterRound(t *testing.T, unspread bool) (*record.DrillRound, *operations) {
 	t.Helper()
 	m := halves(t)
-	w := newWatcher(mixed{})
+	w := newWatcher(mixed)
 	w.place = m
-	s := &watched{of: w, open: make([]slice, 2), writes: make([]bool, 2), writer: confirms(true)}
+	s := w.worker()
 	do := func(class, id int, at, out time.Duration) {
 		op := &workload.Op{Class: class, Requests: []workload.Request{{Verb: workload.Insert, Collection: "c",
 			Docs: [][]byte{document(t, id)}}}}
@@ -61,7 +53,7 @@ func clusterRound(t *testing.T, unspread bool) (*record.DrillRound, *operations)
 		if id >= 100 && at >= 10*time.Second && at < 10*time.Second+out {
 			o = store.NotApplied
 		}
-		s.Settle(op, &load.Settlement{Outcome: o, Ended: int64(at)})
+		s.add(op, &load.Settlement{Outcome: o, Ended: int64(at)}, true)
 	}
 	for at := time.Duration(0); at < 40*time.Second; at += 5 * time.Millisecond {
 		for _, id := range []int{1, 101} {
@@ -72,7 +64,6 @@ func clusterRound(t *testing.T, unspread bool) (*record.DrillRound, *operations)
 			do(1, id, at+time.Millisecond, 2*time.Second)
 		}
 	}
-	w.streams = []*watched{s}
 	out := &record.DrillRound{WindowEnd: int64(40 * time.Second),
 		Faults: []record.DrillFault{{Fault: spec.ParseStrike("kill:shard2/primary"), Target: "shard2-1",
 			Injected: int64(10 * time.Second), Hit: true, Shards: []string{"shard2"}}},
@@ -207,17 +198,16 @@ func TestShardOfAnOperation(t *testing.T) {
 
 // Operations whose writes the ledger cannot check do not count before the fault, and neither do failed ones.
 func TestOnlyCheckedWritesCountBeforeTheFault(t *testing.T) {
-	w := newWatcher(mixed{})
-	for checked, want := range map[confirms]int64{true: 67, false: 0} {
-		s := &watched{of: w, open: make([]slice, 2), writes: make([]bool, 2), writer: checked}
-		w.cells, w.streams = nil, []*watched{s}
+	for checked, want := range map[bool]int64{true: 67, false: 0} {
+		w := newWatcher(mixed)
+		s := w.worker()
 		for i := range 2000 {
 			is := store.OK
 			if i%3 > 0 {
 				is = store.NotFound
 			}
-			s.Settle(&workload.Op{Requests: []workload.Request{{Verb: workload.Insert}}},
-				&load.Settlement{Outcome: is, Ended: int64(i) * int64(5*time.Millisecond)})
+			s.add(&workload.Op{Requests: []workload.Request{{Verb: workload.Insert}}},
+				&load.Settlement{Outcome: is, Ended: int64(i) * int64(5*time.Millisecond)}, checked)
 		}
 		if n := checkedBefore(byClass(w.courses(true)), int64(8*time.Second)); n != want {
 			t.Errorf("%d operations count where writes are checked: %t, want %d", n, checked, want)

@@ -72,76 +72,43 @@ type placer interface {
 	Of(collection string, document []byte) int
 }
 
-// watcher wraps a workload and records when and how each operation ended. Outages are computed from that.
+// watcher records when and how each operation of a load ended. Outages are computed from that.
 type watcher struct {
-	workload.Workload
+	classes []workload.Class
 	mu      sync.Mutex
 	place   placer // nil where there are no shards; set before the load begins
 	timeout int64  // of an operation, in nanoseconds; 0 for none
 	cells   []map[int64]*slice
 	writes  []bool
-	streams []*watched
+	workers []*watched
 }
 
-func newWatcher(w workload.Workload) *watcher {
-	n := len(w.Classes())
-	return &watcher{Workload: w, writes: make([]bool, n)}
+func newWatcher(classes []workload.Class) *watcher {
+	return &watcher{classes: classes, writes: make([]bool, len(classes))}
 }
 
 // cell is the index of the operations of a class on a shard.
 func (w *watcher) cell(class, shard int) int { return (shard+1)*len(w.writes) + class }
 
-// Unwrap returns the workload that is watched.
-func (w *watcher) Unwrap() workload.Workload { return w.Workload }
-
-func (w *watcher) Stream(worker, workers int) workload.Stream {
-	s := w.Workload.Stream(worker, workers)
-	stream := &watched{Stream: s, Passing: workload.Pass(s), of: w,
-		open: make([]slice, len(w.writes)), writes: make([]bool, len(w.writes))}
-	stream.settler, _ = s.(load.Settler)
-	stream.writer, _ = s.(interface{ Confirmed() bool })
+// worker adds a worker.
+func (w *watcher) worker() *watched {
+	one := &watched{of: w, open: make([]slice, len(w.writes)), writes: make([]bool, len(w.writes))}
 	w.mu.Lock()
-	w.streams = append(w.streams, stream)
-	w.mu.Unlock()
-	verifier, verifies := s.(workload.Verifier)
-	ender, ends := s.(workload.Ender)
-	switch {
-	case verifies && ends:
-		return struct {
-			*watched
-			workload.Verifier
-			workload.Ender
-		}{stream, verifier, ender}
-	case verifies:
-		return struct {
-			*watched
-			workload.Verifier
-		}{stream, verifier}
-	case ends:
-		return struct {
-			*watched
-			workload.Ender
-		}{stream, ender}
-	}
-	return stream
+	defer w.mu.Unlock()
+	w.workers = append(w.workers, one)
+	return one
 }
 
-// watched is the stream of one worker. It keeps the current slice to itself, so workers take the lock only when a slice
-// is over.
+// watched is the operations of one worker. It keeps the current slice to itself, so workers take the lock only when a
+// slice is over.
 type watched struct {
-	workload.Stream
-	workload.Passing
-	settler load.Settler
-	writer  interface{ Confirmed() bool }
-	of      *watcher
-	open    []slice // by cell
-	writes  []bool
+	of     *watcher
+	open   []slice // by cell
+	writes []bool
 }
 
-func (w *watched) Settle(op *workload.Op, s *load.Settlement) {
-	if w.settler != nil {
-		w.settler.Settle(op, s)
-	}
+// add adds the result of an operation. checked says that it is a success with a write that the ledger checks.
+func (w *watched) add(op *workload.Op, s *load.Settlement, checked bool) {
 	if op.Class < 0 || op.Class >= len(w.writes) || s.Outcome == store.Batched {
 		return
 	}
@@ -170,7 +137,7 @@ func (w *watched) Settle(op *workload.Op, s *load.Settlement) {
 		if w.of.timeout == 0 || s.Ended-s.Due <= w.of.timeout {
 			one.timely = 1
 		}
-		if s.Outcome.Success() && w.writer != nil && w.writer.Confirmed() {
+		if s.Outcome.Success() && checked {
 			one.checked = 1
 		}
 		o.add(one)
@@ -241,7 +208,7 @@ func addSlice(by map[int64]*slice, s slice) {
 // workers keep to themselves.
 func (w *watcher) courses(last bool) []course {
 	if last {
-		for _, s := range w.streams {
+		for _, s := range w.workers {
 			for cell := range s.open {
 				w.keep(cell, s.open[cell], s.writes[cell%len(s.writes)])
 				s.open[cell] = slice{}
@@ -253,7 +220,7 @@ func (w *watcher) courses(last bool) []course {
 	var list []course
 	for cell, by := range w.cells {
 		if class := cell % len(w.writes); len(by) > 0 {
-			list = append(list, course{class: w.Classes()[class].Name, shard: cell/len(w.writes) - 1, writes: w.writes[class],
+			list = append(list, course{class: w.classes[class].Name, shard: cell/len(w.writes) - 1, writes: w.writes[class],
 				slices: inOrder(by)})
 		}
 	}

@@ -19,7 +19,7 @@ import (
 var testDuties = Duties{
 	"write": func(brief json.RawMessage, o *run.Options) (HandOver, error) {
 		return func(to io.Writer, last bool) error {
-			_, err := fmt.Fprintf(to, "%s by %d of %d, last %t", brief, o.Client, o.Clients, last)
+			_, err := fmt.Fprintf(to, "%s by %d of %d, last %t", brief, o.Share.Client, o.Share.Clients, last)
 			if last {
 				_, err = to.Write(bytes.Repeat([]byte{'.'}, 3*partBytes))
 			}

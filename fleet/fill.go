@@ -15,7 +15,7 @@ import (
 )
 
 // fill makes the clients load the records of p, each a range of its share. It returns the sum of their reports. If a
-// client is lost, the others load the rest of its range. It is a [run.Loaders]. The clients stay for the load.
+// client is lost, the others load the rest of its range. It is [run.Team.Fill]. The clients stay for the load.
 func (t *team) fill(ctx context.Context, address string, p run.Part, sink run.Sink) (all load.FillReport, err error) {
 	t.address = address
 	for parts := []run.Part{p}; len(parts) > 0 && t.err == nil && !all.Interrupted; parts = parts[1:] {

@@ -130,14 +130,14 @@ func Resume(ctx context.Context, target string, given *spec.Run, o run.Options, 
 	}
 	away := awayFinding(old, time.Now())
 	o.Number, o.Loaded = s.Number, old.Fill
-	o.Team = func(ctx context.Context, _ string, sink run.Sink) (run.Teamwork, error) {
+	o.Team = &run.Team{Load: func(ctx context.Context, _ string, sink run.Sink) (run.Teamwork, error) {
 		t := newTeam(asked, o, f, place, &pids{})
 		t.spec.Load.Clients, t.missed = spec.Count(len(s.Clients)), s.Missed
 		t.begin(sink)
 		w, err := t.rejoin(ctx, resumer, s)
 		w.Findings = append(w.Findings, away)
 		return w, err
-	}
+	}}
 	return run.Execute(ctx, asked, o)
 }
 

@@ -249,8 +249,9 @@ func (c *server) fill(ctx context.Context) (report load.FillReport, err error) {
 func (c *server) options() run.Options {
 	o := c.order
 	return run.Options{
-		Tool: o.Tool, Command: o.Command, Progress: c, Abort: c.abort, Address: o.Address, Service: c.agent.Service,
-		Client: o.Client, Clients: o.Clients, Whole: o.Whole, Turns: o.Turns, Number: o.Number, Foreign: !c.agent.Local,
+		Tool: o.Tool, Command: o.Command, Progress: c, Abort: c.abort, Service: c.agent.Service, Number: o.Number,
+		Share: &run.Share{Client: o.Client, Clients: o.Clients, Whole: o.Whole, Turns: o.Turns, Address: o.Address,
+			Elsewhere: o.Dir == "", Foreign: !c.agent.Local},
 	}
 }
 
@@ -269,8 +270,7 @@ func (c *server) execute(ctx context.Context) (*record.Run, error) {
 		dir = filepath.Join(made, "record")
 	}
 	opts := c.options()
-	opts.Dir, opts.Ready = dir, c.ready
-	opts.Elsewhere, opts.Ceiling = o.Dir == "", c.agent.Ceiling
+	opts.Dir, opts.Ready, opts.Ceiling = dir, c.ready, c.agent.Ceiling
 	handOver, err := c.agent.Duties.begin(o.Duty, o.Brief, &opts)
 	if err != nil {
 		return nil, wrong(err)

@@ -116,7 +116,7 @@ func (t *team) begin(sink run.Sink) {
 }
 
 // load starts the clients, starts their load when all are ready, and receives their messages until the last one has
-// ended. It is a [run.Team].
+// ended. It is [run.Team.Load].
 func (t *team) load(ctx context.Context, address string, sink run.Sink) (run.Teamwork, error) {
 	t.begin(sink)
 	t.address = address

@@ -112,8 +112,9 @@ type discard struct{}
 func (discard) Interval(*measure.Interval) error { return nil }
 func (discard) Event(measure.Event) error        { return nil }
 
-func drive(ctx context.Context, w workload.Workload, st target.Store, operations int64) error {
-	_, err := load.Run(ctx, load.Config{Workers: 3, Operations: operations, Timeout: 30 * time.Second}, w, st, discard{})
+func drive(ctx context.Context, l *ledger.Ledger, w workload.Workload, st target.Store, operations int64) error {
+	cfg := load.Config{Workers: 3, Operations: operations, Timeout: 30 * time.Second, Observe: l.Observe}
+	_, err := load.Run(ctx, cfg, w, st, discard{})
 	return err
 }
 
@@ -127,7 +128,7 @@ func written(ctx context.Context, t *trial, chances map[ledgertest.Mishap]float6
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := drive(ctx, wl, w, 200); err != nil {
+	if err := drive(ctx, l, wl, w, 200); err != nil {
 		return nil, nil, err
 	}
 	for _, undo := range w.Rolling {
@@ -198,7 +199,7 @@ func tornOrNot(ctx context.Context, t *trial, torn bool) (answer, error) {
 	b.Loaded = true
 	l := ledger.New(ledger.Options{Run: t.rand.Uint32(), Writers: 3})
 	w := l.Wrap(inner)
-	if err := drive(ctx, w, b, 100); err != nil {
+	if err := drive(ctx, l, w, b, 100); err != nil {
 		return notPlanted, err
 	}
 	r, err := l.Audit(ctx, ledger.AuditOptions{Workload: oneCollection{w},
@@ -230,6 +231,7 @@ func ages(ctx context.Context, t *trial, after bool) (answer, error) {
 		return notPlanted, err
 	}
 	w, s := ledgertest.New(rand.New(rand.NewPCG(1, 1)), nil), wl.Stream(0, 1)
+	settle := l.Settle(0)
 	effect, unsure := int64(5e9)+t.rand.Int64N(1e9), t.rand.Int64N(50e6)
 	window, until := t.rand.Int64N(500e6), effect
 	if after {
@@ -243,8 +245,7 @@ func ages(ctx context.Context, t *trial, after bool) (answer, error) {
 		if sent < effect-window || sent > until {
 			w.Insert(ledgertest.Unmarshal(op.Requests[0].Docs[0]), ledgertest.Fine)
 		}
-		s.(load.Settler).Settle(&op, &load.Settlement{Outcome: target.OK, Confirmed: 1, Failed: -1, Attempts: 1, Sent: sent,
-			Ended: now})
+		settle(&op, &load.Settlement{Outcome: target.OK, Confirmed: 1, Failed: -1, Attempts: 1, Sent: sent, Ended: now})
 	}
 	early := t.rand.Int64N(unsure + 1)
 	r, err := l.Audit(ctx, ledger.AuditOptions{Workload: wl, Final: &ledgertest.Reader{Source: ledger.FinalRead, W: w},

@@ -98,6 +98,8 @@ type Config struct {
 	// PlainTimers makes workers wait with the runtime's timers, which are up to 1 ms late on Linux. Tests under
 	// testing/synctest need it.
 	PlainTimers bool
+	// Observe, if not nil, is called once for each worker when it has its stream, and returns its observer.
+	Observe func(worker int) Observer
 	// Ready, if not nil, is called when all sessions are open. The run starts when it returns, so processes that share a
 	// load can start together. An error ends the run before its first operation.
 	Ready func(context.Context) error

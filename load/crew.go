@@ -68,17 +68,13 @@ func newRun(cfg Config, w workload.Workload, st store.Store, sink measure.Sink) 
 	}
 	for i, wk := range crew.workers {
 		wk.task, wk.stream = t, w.Stream(i, n)
-		wk.verify, _ = wk.stream.(workload.Verifier)
-		wk.ender, _ = wk.stream.(workload.Ender)
-		wk.numbered, _ = wk.stream.(workload.Numbered)
-		wk.listens, _ = wk.stream.(workload.Listener)
-		if f, ok := wk.stream.(workload.Free); ok && f.Free() {
+		if wk.stream.Free {
 			wk.task = freeLoop{}
 			crew.free++
 		}
-		wk.settler, _ = wk.stream.(Settler)
-		_, apart := wk.stream.(Apart)
-		wk.turns = wk.settler != nil && wk.verify != nil && !apart
+		if cfg.Observe != nil {
+			wk.observe = cfg.Observe(i)
+		}
 	}
 	return c
 }

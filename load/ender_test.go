@@ -16,15 +16,11 @@ type endingWorkload struct {
 }
 
 func (w *endingWorkload) Stream(worker, _ int) workload.Stream {
-	return &endingStream{fakeStream{w: &w.fakeWorkload, worker: worker}, w.most[worker]}
+	s := &fakeStream{w: &w.fakeWorkload, worker: worker}
+	of := s.functions()
+	of.Ended = func() bool { return s.n >= w.most[worker] }
+	return of
 }
-
-type endingStream struct {
-	fakeStream
-	most int64
-}
-
-func (s *endingStream) Ended() bool { return s.n >= s.most }
 
 func TestStreamsThatEnd(t *testing.T) {
 	for name, cfg := range map[string]Config{

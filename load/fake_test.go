@@ -41,11 +41,7 @@ func (w *fakeWorkload) Indexes() []workload.Index { return nil }
 func (w *fakeWorkload) Records() int64            { return w.records }
 func (w *fakeWorkload) Loader() workload.Loader   { return &fakeLoader{} }
 func (w *fakeWorkload) Stream(worker, _ int) workload.Stream {
-	s := &fakeStream{w: w, worker: worker}
-	if w.checking {
-		return checkingStream{s}
-	}
-	return s
+	return (&fakeStream{w: w, worker: worker}).functions()
 }
 
 type fakeStream struct {
@@ -53,6 +49,14 @@ type fakeStream struct {
 	worker int
 	n      int64
 	reqs   []workload.Request
+}
+
+func (s *fakeStream) functions() workload.Stream {
+	of := workload.Stream{Next: s.Next, Done: s.Done, Flush: s.Flush}
+	if s.w.checking { // documents that begin with 'g' are good
+		of.Verify = func(_ *workload.Op, _ int, doc []byte) (ok, checked bool) { return len(doc) > 0 && doc[0] == 'g', true }
+	}
+	return of
 }
 
 func (s *fakeStream) Next(op *workload.Op) {
@@ -92,13 +96,6 @@ func (s *fakeStream) Flush(op *workload.Op) bool {
 	}
 	s.fill(op, classInsert, 1)
 	return true
-}
-
-type checkingStream struct{ *fakeStream }
-
-// Verify accepts documents that begin with 'g'.
-func (s checkingStream) Verify(_ *workload.Op, _ int, doc []byte) (ok, checked bool) {
-	return len(doc) > 0 && doc[0] == 'g', true
 }
 
 // fakeLoader makes documents that consist of their record number.

@@ -32,10 +32,8 @@ type FillConfig struct {
 	// Again loads records that may exist, because documents are missing after a first load phase.
 	Again bool
 	// SkipCount skips the comparison of the number of documents with the number of records, before and after. Clients that
-	// share a data set need it, and YCSB does not compare.
+	// share a data set need it.
 	SkipCount   bool
-	Pace        float64       // rate of each session in batches per second, see [Config.Pace]; 0 for none
-	Seed        uint64        // of the stagger of paced sessions
 	Timeout     time.Duration // deadline of each attempt of a batch
 	Retries     int           // of a batch, with pauses from 10 ms to 1 s; negative for none
 	MaxFailures int           // the load phase ends after this number of consecutive failed batches
@@ -54,9 +52,6 @@ func (c FillConfig) withDefaults() FillConfig {
 	return c
 }
 
-// Scheduled reports whether batches have a due time.
-func (c FillConfig) Scheduled() bool { return c.Pace != 0 }
-
 func (c FillConfig) check(records int64) error {
 	const maxBatch = 100_000 // MongoDB's limit of documents per insert command
 	switch {
@@ -70,9 +65,6 @@ func (c FillConfig) check(records int64) error {
 		return fmt.Errorf("records %d to %d are not a part of the %d records", c.From, c.To, records)
 	case c.To-c.From < records && !c.SkipCount:
 		return errors.New("a part of the records cannot be counted")
-	}
-	if err := checkRate("pace", c.Pace); err != nil {
-		return err
 	}
 	return Config{Timeout: c.Timeout, Grace: c.Grace, Interval: c.Interval}.checkTimes()
 }
@@ -142,7 +134,7 @@ func newFill(ctx context.Context, cfg FillConfig, w workload.Workload, st store.
 	p := plan{name: PhaseLoad, abort: cfg.Abort, plain: cfg.PlainTimers,
 		timeout: cfg.Timeout, grace: cfg.Grace, interval: cfg.Interval,
 		until: never, drained: never, tickets: never, dropAge: never,
-		dims: Dims(w, cfg.Scheduled()), steps: []userStep{{n: cfg.Parallel}}}
+		dims: Dims(w, false), steps: []userStep{{n: cfg.Parallel}}}
 	c := newCrew(p, cfg.Parallel, st)
 	f := &fill{ctx: ctx, cfg: cfg, w: w, st: st, crew: c, sink: sink}
 	f.report = FillReport{Records: cfg.To - cfg.From, From: cfg.From, Count: -1}

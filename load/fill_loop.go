@@ -31,24 +31,15 @@ func (t *fillLoop) step(w *worker) bool {
 	case leaveFill:
 		return false
 	}
-	due, ok := t.tick(w)
-	if !ok {
-		b.release()
-		return false
-	}
 	t.batch = batch
-	alive := t.insert(w, batch, due)
+	alive := t.insert(w, batch)
 	if alive {
 		t.batch = -1
 	}
 	return alive
 }
 
-func (t *fillLoop) finish(w *worker) {
-	if w.pace.running {
-		w.pace.end(w.crew.now(), w.crew.from)
-	}
-}
+func (t *fillLoop) finish(*worker) {}
 
 // lost is called by the controller when it has abandoned the worker.
 func (t *fillLoop) lost() {
@@ -60,28 +51,8 @@ func (t *fillLoop) lost() {
 	}
 }
 
-// tick waits for the pace and returns when the batch is due, or asSoonAsPossible without one.
-func (t *fillLoop) tick(w *worker) (due int64, ok bool) {
-	cfg := t.fill.cfg
-	if cfg.Pace == 0 {
-		return asSoonAsPossible, true
-	}
-	if !w.pace.running && !(pacedLoop{tick: ticksFor(cfg.Pace), seed: cfg.Seed}).begin(w) {
-		return 0, false
-	}
-	due = w.pace.ticks.at(w.pace.taken)
-	w.pace.taken++
-	if due > w.crew.now() {
-		if !w.wait.until(due) {
-			return 0, false
-		}
-		w.late(measured, due)
-	}
-	return due, true
-}
-
 // insert inserts one batch, with retries, and returns false if the worker was abandoned.
-func (t *fillLoop) insert(w *worker, batch, due int64) bool {
+func (t *fillLoop) insert(w *worker, batch int64) bool {
 	f := t.fill
 	seq, n := f.batches.recordsOf(batch)
 	tolerant := f.batches.tolerates()
@@ -93,10 +64,7 @@ func (t *fillLoop) insert(w *worker, batch, due int64) bool {
 			}
 		}
 		start := f.crew.now()
-		if due == asSoonAsPossible || attempt > 0 {
-			due = start
-		}
-		outcome, alive := w.perform(measured, due, start)
+		outcome, alive := w.perform(measured, start, start)
 		if !alive {
 			return false
 		}

@@ -358,16 +358,6 @@ func TestFillWithStuckSessions(t *testing.T) {
 	})
 }
 
-func TestFillAtAPace(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		st := database(time.Millisecond, nil)
-		r, _ := mustFill(t, FillConfig{Batch: 1, Parallel: 2, Pace: 50}, 1000, st)
-		if !r.Complete || r.End < 9900*time.Millisecond || r.End > 10100*time.Millisecond {
-			t.Errorf("1000 batches at 2·50/s took %v", r.End)
-		}
-	})
-}
-
 // TestFillWindow: no batch is begun long before an earlier one is done, or resuming would miss it.
 func TestFillWindow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

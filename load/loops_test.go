@@ -40,18 +40,14 @@ type updates struct {
 	done []int64
 }
 
-type countedStream struct {
-	workload.Stream
-	n *int64
-}
-
 func (w *updates) Stream(worker, workers int) workload.Stream {
-	return countedStream{w.Workload.Stream(worker, workers), &w.done[worker]}
-}
-
-func (s countedStream) Done(op *workload.Op, applied bool) {
-	*s.n++
-	s.Stream.Done(op, applied)
+	s := w.Workload.Stream(worker, workers)
+	done := s.Done
+	s.Done = func(op *workload.Op, applied bool) {
+		w.done[worker]++
+		done(op, applied)
+	}
+	return s
 }
 
 func newUpdates(t *testing.T, workers int) *updates {

@@ -175,20 +175,16 @@ func TestBufferedOperations(t *testing.T) {
 type bufferingWorkload struct{ *fakeWorkload }
 
 func (w bufferingWorkload) Stream(int, int) workload.Stream {
-	return &bufferingStream{fakeStream: &fakeStream{w: w.fakeWorkload}}
-}
-
-type bufferingStream struct {
-	*fakeStream
-	i int
-}
-
-func (s *bufferingStream) Next(op *workload.Op) {
-	s.i++
-	s.fill(op, classInsert, 1)
-	if s.i%5 != 0 {
-		op.Requests = nil
+	s, i := &fakeStream{w: w.fakeWorkload}, 0
+	of := s.functions()
+	of.Next = func(op *workload.Op) {
+		i++
+		s.fill(op, classInsert, 1)
+		if i%5 != 0 {
+			op.Requests = nil
+		}
 	}
+	return of
 }
 
 func TestFailureText(t *testing.T) {

@@ -24,7 +24,7 @@ func (l *limit) admit() bool {
 
 // spent reports whether the worker's stream has ended. When all have, the run ends, even before the end of its window.
 func (w *worker) spent() bool {
-	if w.ender == nil || !w.ender.Ended() {
+	if w.stream.Ended == nil || !w.stream.Ended() {
 		return false
 	}
 	w.crew.limit.ended.Add(1)
@@ -59,7 +59,7 @@ func (w *worker) next(phase int, due int64) bool {
 
 // flush sends the rest of the stream, such as a last, short batch.
 func (w *worker) flush() {
-	if w.crew.aborted.Load() || !w.stream.Flush(&w.op) {
+	if w.crew.aborted.Load() || w.stream.Flush == nil || !w.stream.Flush(&w.op) {
 		return
 	}
 	now := w.crew.now()
@@ -120,8 +120,8 @@ func (t openLoop) step(w *worker) bool {
 		c.drop(w.recorder(c.phaseOf(due)), c.phaseOf(due), now, 1)
 		return true
 	}
-	if w.numbered != nil {
-		w.numbered.Turn(t.schedule.source.turns.Nth(number))
+	if w.stream.Turn != nil {
+		w.stream.Turn(t.schedule.source.turns.Nth(number))
 	}
 	return w.next(c.phaseOf(due), due)
 }

@@ -59,13 +59,13 @@ func (w *worker) settleTransaction(i int, outcome store.Outcome, c *commits) sto
 // answer tells the stream the answer to request i, if a later request depends on it. It returns false if the worker was
 // abandoned.
 func (w *worker) answer(i int, deadline int64) (heard, alive bool) {
-	if w.listens == nil || !w.listens.Listens(&w.op, i) {
+	if w.stream.Listens == nil || !w.stream.Listens(&w.op, i) {
 		return false, true
 	}
 	if !w.hold(deadline) {
 		return false, false
 	}
-	w.listens.Answer(&w.op, i, w.res.Doc)
+	w.stream.Answer(&w.op, i, w.res.Doc)
 	w.release(deadline)
 	return true, true
 }
@@ -92,8 +92,8 @@ func (w *worker) think() bool {
 		return true
 	}
 	w.settlement = Settlement{Outcome: store.NotApplied, Undone: true, Sent: w.crew.now(), Ended: w.crew.now()}
-	if w.settler != nil {
-		w.settler.Settle(&w.op, &w.settlement)
+	if w.observe != nil {
+		w.observe(&w.op, &w.settlement)
 	}
 	return false
 }

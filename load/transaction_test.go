@@ -14,24 +14,15 @@ import (
 type bookings struct{ *fakeWorkload }
 
 func (w bookings) Stream(worker, workers int) workload.Stream {
-	return &booking{fakeStream: w.fakeWorkload.Stream(worker, workers).(*fakeStream)}
+	s := w.fakeWorkload.Stream(worker, workers)
+	s.Next = func(op *workload.Op) {
+		op.Class, op.Seq, op.Transaction, op.Requests = classInsert, -1, true, []workload.Request{
+			{Verb: workload.Insert, Class: workload.NoClass, Starts: true, Within: true},
+			{Verb: workload.Update, Class: workload.NoClass, Within: true},
+			{Verb: workload.Commit, Class: workload.NoClass}}
+	}
+	return s
 }
-
-type booking struct {
-	*fakeStream
-	settled []Settlement
-}
-
-func (s *booking) Next(op *workload.Op) {
-	s.fakeStream.Next(op)
-	s.reqs = append(s.reqs[:0],
-		workload.Request{Verb: workload.Insert, Class: workload.NoClass, Starts: true, Within: true},
-		workload.Request{Verb: workload.Update, Class: workload.NoClass, Within: true},
-		workload.Request{Verb: workload.Commit, Class: workload.NoClass})
-	op.Class, op.Requests, op.Transaction = classInsert, s.reqs, true
-}
-
-func (s *booking) Settle(_ *workload.Op, st *Settlement) { s.settled = append(s.settled, *st) }
 
 // A transaction is repeated as drivers do, and its outcome is a proof or indeterminate.
 func TestTransactions(t *testing.T) {
@@ -70,35 +61,27 @@ func TestTransactions(t *testing.T) {
 					reply := tc.replies[min(int(c.n), len(tc.replies)-1)]
 					res.Outcome, res.Reason, res.Code, res.Labels = reply.Outcome, reply.Reason, reply.Code, reply.Labels
 				})
-				w := bookings{&fakeWorkload{}}
-				stream := &booking{fakeStream: w.fakeWorkload.Stream(0, 1).(*fakeStream)}
-				sink := &memorySink{}
-				cfg := Config{Workers: 1, Operations: 1, PlainTimers: true}
-				if _, err := Run(t.Context(), cfg, only{w, stream}, st, sink); err != nil {
+				var settled []Settlement
+				cfg := Config{Workers: 1, Operations: 1, PlainTimers: true, Observe: func(int) Observer {
+					return func(_ *workload.Op, s *Settlement) { settled = append(settled, *s) }
+				}}
+				if _, err := Run(t.Context(), cfg, bookings{&fakeWorkload{}}, st, &memorySink{}); err != nil {
 					t.Fatal(err)
 				}
 				if got := sent.String(); got != tc.sent {
 					t.Errorf("sent %s, want %s", got, tc.sent)
 				}
-				if len(stream.settled) != 1 || stream.settled[0].Outcome != tc.outcome || stream.settled[0].Undone != tc.undone {
-					t.Errorf("%+v, want the outcome %v, undone %v", stream.settled, tc.outcome, tc.undone)
+				if len(settled) != 1 || settled[0].Outcome != tc.outcome || settled[0].Undone != tc.undone {
+					t.Errorf("%+v, want the outcome %v, undone %v", settled, tc.outcome, tc.undone)
 				}
 				confirmed := 0
 				if tc.outcome == store.OK {
 					confirmed = 3
 				}
-				if got := stream.settled[0].Confirmed; got != confirmed {
+				if got := settled[0].Confirmed; got != confirmed {
 					t.Errorf("%d requests are confirmed, not %d", got, confirmed)
 				}
 			})
 		})
 	}
 }
-
-// only gives one stream.
-type only struct {
-	workload.Workload
-	stream workload.Stream
-}
-
-func (o only) Stream(int, int) workload.Stream { return o.stream }

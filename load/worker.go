@@ -29,18 +29,13 @@ type task interface {
 // worker is one goroutine, or one task of an event loop, with one session. Except custody, lastOK and pace, its fields
 // belong to the holder of its custody.
 type worker struct {
-	crew     *crew
-	id       int
-	session  store.Session
-	stream   workload.Stream   // nil in the load phase
-	verify   workload.Verifier // nil if the stream cannot
-	listens  workload.Listener // nil if no request depends on an answer
-	ender    workload.Ender    // nil if the stream is endless
-	numbered workload.Numbered // nil if the stream does not ask for the numbers of its operations
-	settler  Settler           // nil if the stream is no Settler
-	turns    bool              // it must not settle while it verifies
-	task     task
-	wait     waiter
+	crew    *crew
+	id      int
+	session store.Session
+	stream  workload.Stream // without functions in the load phase
+	observe Observer        // nil without one
+	task    task
+	wait    waiter
 
 	custody
 	lastOK atomic.Int64 // end of the last success, for the length of an outage
@@ -266,13 +261,13 @@ func (w *worker) arrival() int64 {
 
 // check verifies a read, if the workload can. It returns whether that took time.
 func (w *worker) check(i int) bool {
-	if w.verify == nil || w.op.Requests[i].Verb != workload.Find {
+	if w.stream.Verify == nil || w.op.Requests[i].Verb != workload.Find {
 		return false
 	}
 	if w.res.Outcome != store.OK && w.res.Outcome != store.NotFound {
 		return false
 	}
-	ok, checked := w.verify.Verify(&w.op, i, w.res.Doc)
+	ok, checked := w.stream.Verify(&w.op, i, w.res.Doc)
 	if !checked {
 		return true
 	}

@@ -16,8 +16,9 @@ import (
 // startWatch starts sampling this machine, the load processes, the service and the server. One of several clients
 // samples itself only, and its machine if it has one of its own.
 func (r *runner) startWatch() {
+	share := r.opts.share()
 	var sources []observe.Source
-	if client, err := observe.NewClient(r.opts.Processes); err == nil { // not on every system
+	if client, err := observe.NewClient(r.opts.Team.processes()); err == nil { // not on every system
 		sources = append(sources, client)
 	}
 	if r.service != nil && r.service.PID > 0 {
@@ -25,10 +26,10 @@ func (r *runner) startWatch() {
 			sources = append(sources, service)
 		}
 	}
-	if host, err := observe.NewHost(); err == nil && (r.opts.Clients <= 1 || r.opts.Elsewhere) {
+	if host, err := observe.NewHost(); err == nil && (share.Clients <= 1 || share.Elsewhere) {
 		sources = append(sources, host)
 	}
-	if r.opts.Clients <= 1 {
+	if share.Clients <= 1 {
 		switch {
 		case r.lab != nil:
 			sources = append(sources, r.lab.sources(r)...)

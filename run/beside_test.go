@@ -107,7 +107,8 @@ func TestMembersLookAtThemselves(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "record")
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	opts := Options{Dir: dir, Client: 1, Clients: 2, Whole: asked.Load, Progress: &endsAfter{intervals: 2, end: cancel}}
+	opts := Options{Dir: dir, Share: &Share{Client: 1, Clients: 2, Whole: asked.Load},
+		Progress: &endsAfter{intervals: 2, end: cancel}}
 	if _, err := Execute(ctx, asked, opts); !interrupted(err) {
 		t.Fatal(err)
 	}

@@ -13,7 +13,7 @@ func seeded(seed uint64) spec.Run {
 // Each client has its own arrivals. Those of a single client have the seed of the workload.
 func TestScheduleSeeds(t *testing.T) {
 	of := func(asked spec.Run, client int) uint64 {
-		c, _ := loadConfig(asked, Options{Client: client}, nil) // the rest of the load is not complete
+		c, _ := loadConfig(asked, Options{Share: &Share{Client: client}}, nil) // the rest of the load is not complete
 		return c.Seed
 	}
 	if got := of(seeded(7), 0); got != 7 {

@@ -27,7 +27,7 @@ func (r *runner) loadData(ctx context.Context) error {
 		if err := r.spread(ctx); err != nil {
 			return err
 		}
-		if r.opts.Clients > 1 {
+		if r.opts.share().Clients > 1 {
 			return nil // the parent process has counted
 		}
 		for i, part := range workload.Parts(r.workload) {
@@ -102,7 +102,7 @@ func (r *runner) fillUp(ctx context.Context, before int64) error {
 	r.discardSamples()
 	var report load.FillReport
 	var err error
-	if r.opts.Loaders == nil {
+	if !r.opts.Team.fills() {
 		report, err = r.fillPart(ctx, Part{Collection: r.partNumber, To: r.part.Records(), Resume: before > 0}, r.sink(false))
 	} else {
 		report, err = r.fillTogether(ctx, before)
@@ -134,8 +134,8 @@ func (r *runner) fillPart(ctx context.Context, p Part, sink measure.Sink) (load.
 	defer done()
 	return load.Fill(ctx, load.FillConfig{
 		Batch: int(r.spec.LoadPhase.Batch), Parallel: int(r.spec.LoadPhase.Parallel),
-		From: p.From, To: p.To, Resume: p.Resume, Again: p.Again, SkipCount: r.opts.Clients > 1,
-		Timeout: max(r.config.Timeout, 30*time.Second), Abort: r.opts.Abort, Seed: r.spec.Workload.Seed,
+		From: p.From, To: p.To, Resume: p.Resume, Again: p.Again, SkipCount: r.opts.share().Clients > 1,
+		Timeout: max(r.config.Timeout, 30*time.Second), Abort: r.opts.Abort,
 	}, r.part, st, sink)
 }
 
@@ -144,7 +144,7 @@ func (r *runner) fillPart(ctx context.Context, p Part, sink measure.Sink) (load.
 func (r *runner) fillTogether(ctx context.Context, before int64) (all load.FillReport, err error) {
 	records, name := r.part.Records(), r.part.Collections()[0]
 	for _, again := range []bool{false, true} {
-		report, err := r.opts.Loaders(ctx, r.labAddress(), Part{Collection: r.partNumber, To: records,
+		report, err := r.opts.Team.Fill(ctx, r.labAddress(), Part{Collection: r.partNumber, To: records,
 			Resume: before > 0 && !again, Again: again},
 			r.sink(false))
 		all.Records, all.Count = records, -1
@@ -238,7 +238,8 @@ const verifyAtMost = 200
 
 // verify reads documents back, evenly spread, and compares them with what the workload makes.
 func (r *runner) verify(ctx context.Context) error {
-	if _, can := workload.As[workload.Compound](r.workload); !can || r.target.storesNothing() || r.opts.Clients > 1 {
+	_, can := workload.As[workload.Compound](r.workload)
+	if !can || r.target.storesNothing() || r.opts.share().Clients > 1 {
 		return nil
 	}
 	session, err := r.store.Session(0)

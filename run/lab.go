@@ -66,8 +66,8 @@ type labTarget struct {
 // findLab finds the target lab and makes its address the target.
 func (r *runner) findLab(ctx context.Context) error {
 	name := r.target.Lab
-	if r.opts.Address != "" { // the parent process has found it
-		r.target.Kind, r.target.URI = "mongodb", r.opts.Address
+	if a := r.opts.share().Address; a != "" { // the parent process has found it
+		r.target.Kind, r.target.URI = "mongodb", a
 		return nil
 	}
 	if r.opts.Lab == nil {
@@ -143,8 +143,8 @@ func (t *labTarget) secrets() []string {
 
 // beginLab records the lab and the sizes of its logs.
 func (r *runner) beginLab() {
-	if r.opts.Address != "" {
-		r.writer.AddSecrets(r.opts.Address)
+	if a := r.opts.share().Address; a != "" {
+		r.writer.AddSecrets(a)
 	}
 	if r.lab == nil {
 		return

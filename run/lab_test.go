@@ -327,7 +327,8 @@ func TestLabIsFoundOnce(t *testing.T) {
 		s.Target, s.LoadPhase.Skip, s.Load = "lab:three", true, spec.Load{Workers: 1, Operations: 50}
 	})
 	dir := filepath.Join(t.TempDir(), "record")
-	r, err := Execute(t.Context(), asked, Options{Dir: dir, Address: f.uri, Client: 1, Clients: 2, Whole: asked.Load})
+	r, err := Execute(t.Context(), asked, Options{Dir: dir,
+		Share: &Share{Address: f.uri, Client: 1, Clients: 2, Whole: asked.Load}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -86,6 +86,8 @@ type Options struct {
 
 	// Workload, if it is not nil, makes the workload. It may wrap the workload of the specification, which open makes.
 	Workload func(open func() (workload.Workload, error)) (workload.Workload, error)
+	// Observe, if it is not nil, returns the observer of each worker of this process, as in [load.Config].
+	Observe func(worker int) load.Observer
 	// Teller, if it is not nil, is called once with a function that adds an event to the timeline of the record. Any
 	// goroutine may call that function during the run.
 	Teller func(tell func(kind, text string, data map[string]string))
@@ -96,38 +98,59 @@ type Options struct {
 	Lab func(ctx context.Context, name string) (Lab, error)
 	// Service starts the REST service of runs with via: rest; nil without services.
 	Service func(ctx context.Context, b ServiceBrief) (*Service, error)
-	// Address, if it is not empty, is the address of the target lab, with credentials, as the parent process found it.
-	Address string
-
-	// Client is the number of this process, from 0, among Clients that share the load; Clients is 0 for one process.
-	// Whole is the load of all processes together, of which this one has its Turns, and Number is their common run number
-	// ([workload.RunNumber]).
-	Client, Clients int
-	Whole           spec.Load
-	Turns           workload.Turns
-	Number          uint64
+	// Number is the number of the run ([Number]); 0 for one of the time.
+	Number uint64
 	// Ready is called when everything is open. The measured load starts when it returns. Nil for at once.
 	Ready func(context.Context) error
 	// Loaded, if it is not nil, is the result of a load phase that was done before.
 	Loaded *record.FillResult
+	// Share, if it is not nil, makes this process one of several that share the load.
+	Share *Share
+	// Team, if it is not nil, makes the load in other processes. This process does the rest.
+	Team *Team
+}
+
+// Share is what one of several processes does of a load.
+type Share struct {
+	Client, Clients int       // number of this process, from 0, and of all
+	Whole           spec.Load // of all processes together
+	Turns           workload.Turns
+	Address         string // of the target lab, with credentials, as the parent process found it; "" for other targets
 	// Elsewhere says that this process is on another machine than the coordinator of the run, so it samples its machine.
 	Elsewhere bool
 	// Foreign says that the specification came from another machine. Files that it names are not opened here.
 	Foreign bool
-	// Processes returns the PIDs of the other load processes of this run. Nil for none.
-	Processes func() []int
-	// Team runs the measured load instead of this process, which does the rest. Nil for this process.
-	Team Team
-	// Loaders load the records instead of this process, which prepares the collections and counts. Nil for this process.
-	Loaders Loaders
 }
 
-// Team runs the measured load in other processes. The sum of their intervals goes to sink. If the target is a lab,
-// address is its address with credentials. Errors are as in [load.Run].
-type Team func(ctx context.Context, address string, sink Sink) (Teamwork, error)
+// share returns the share of this process, that of one process without one.
+func (o *Options) share() Share {
+	if o.Share == nil {
+		return Share{Clients: 1}
+	}
+	return *o.Share
+}
 
-// Loaders load a part of the records in other processes, and add up their reports. The rest is as in [Team].
-type Loaders func(ctx context.Context, address string, p Part, sink Sink) (load.FillReport, error)
+// Team is other processes that make the load. If the target is a lab, address is its address with credentials.
+type Team struct {
+	// Load runs the measured load. The sum of the intervals goes to sink. Errors are as in [load.Run].
+	Load func(ctx context.Context, address string, sink Sink) (Teamwork, error)
+	// Fill loads a part of the records and adds up the reports. If it is nil, this process loads them; otherwise it
+	// prepares the collections and counts.
+	Fill func(ctx context.Context, address string, p Part, sink Sink) (load.FillReport, error)
+	// Processes returns the PIDs of those on this machine; nil for none.
+	Processes func() []int
+}
+
+// processes is Processes, nil without a team.
+func (t *Team) processes() func() []int {
+	if t == nil {
+		return nil
+	}
+	return t.Processes
+}
+
+// fills reports whether other processes load the records.
+func (t *Team) fills() bool { return t != nil && t.Fill != nil }
 
 // Sink receives the reports of a load.
 type Sink interface {
@@ -140,7 +163,7 @@ type Sink interface {
 	Begin(started time.Time) error
 }
 
-// Teamwork is the result of a [Team], beside what its sink received.
+// Teamwork is the result of [Team.Load], beside what its sink received.
 type Teamwork struct {
 	Report   load.Report
 	Clients  []record.ClientShare
@@ -231,7 +254,7 @@ func prepare(ctx context.Context, asked spec.Run, opts Options) (*runner, error)
 		return nil, err
 	}
 	r := &runner{spec: asked, opts: opts, target: target, started: opts.Now(), watch: observe.New(ctx)}
-	if opts.Loaders == nil { // the workers are on this machine
+	if !opts.Team.fills() { // the workers are on this machine
 		if err := checkMemory(asked, int64(record.NewEnvironment(nil).MemoryBytes)); err != nil {
 			return nil, err
 		}
@@ -284,7 +307,7 @@ func (r *runner) perform(ctx context.Context) error {
 	if sink := r.sink(c.Scheduled()); r.opts.Team == nil {
 		r.report, err = load.Run(ctx, c, r.workload, r.store, sink)
 	} else {
-		r.team, err = r.opts.Team(ctx, r.labAddress(), sink)
+		r.team, err = r.opts.Team.Load(ctx, r.labAddress(), sink)
 		r.report = r.team.Report
 		r.writer.SetClients(r.team.Clients)
 		for phase, use := range r.team.Services {
@@ -401,7 +424,7 @@ func (r *runner) reachTarget(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if r.spec.Via == spec.ViaREST && r.opts.Loaders == nil { // else the agents start it, which send all of the load
+	if r.spec.Via == spec.ViaREST && !r.opts.Team.fills() { // else the agents start it, which send all of the load
 		r.store, err = r.openService(ctx)
 	} else if r.store, err = r.target.Open(ctx, r.spec.Client, r.storeConfig(), r.watch.Tell); r.emptiesFull(err) {
 		r.store, err = r.reopenEmpty(ctx)

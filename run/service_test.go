@@ -153,7 +153,7 @@ func TestWaysOfThisProcessOnly(t *testing.T) {
 	}
 	for name, change := range map[string]func(*spec.Run, *Options){
 		"service": func(s *spec.Run, _ *Options) {},
-		"clients": func(s *spec.Run, o *Options) { s.Via, s.Load.Clients, o.Team = "", 2, others },
+		"clients": func(s *spec.Run, o *Options) { s.Via, s.Load.Clients, o.Team = "", 2, &Team{Load: others} },
 	} {
 		s, o := viaSpec(t), Options{Dir: filepath.Join(t.TempDir(), "record")}
 		s.Target = "mongodb://elsewhere:1,db-0.db:27017/?replicaSet=rs"

@@ -160,7 +160,7 @@ func (r *runner) asSharded(ctx context.Context) (c server.Commander, done func()
 
 // describeSharding records the sharding of the workload's collections before the measured load.
 func (r *runner) describeSharding(ctx context.Context) {
-	if r.opts.Clients > 1 {
+	if r.opts.share().Clients > 1 {
 		return // the parent process records it
 	}
 	c, done, err := r.asSharded(ctx)

@@ -35,18 +35,18 @@ func openWorkload(asked spec.Run, opts Options, now time.Time) (workload.Workloa
 		Operations: int64(asked.Load.Operations),
 		Seed:       asked.Workload.Seed,
 		Run:        number,
-		Client:     opts.Client,
-		Clients:    max(opts.Clients, 1),
+		Client:     opts.share().Client,
+		Clients:    opts.share().Clients,
 		Params:     asked.Workload.Params,
 		Open:       openHistogram,
 	}
-	if opts.Foreign {
+	if opts.share().Foreign {
 		asking.Open = func(name string) (io.ReadCloser, error) {
 			return nil, fmt.Errorf("the agent refuses to open %s for a run of another machine", name)
 		}
 	}
 	if asked.Load.Replay != "" {
-		w, err := openReplay(asked.Load.Replay, asking, opts.Foreign)
+		w, err := openReplay(asked.Load.Replay, asking, opts.share().Foreign)
 		if err != nil {
 			return nil, err
 		}
@@ -59,8 +59,8 @@ func openWorkload(asked spec.Run, opts Options, now time.Time) (workload.Workloa
 	switch {
 	case err != nil:
 		return nil, err
-	case opts.Clients > 1:
-		return workload.Share(w, opts.Turns, int(Streams(opts.Whole)))
+	case opts.share().Clients > 1:
+		return workload.Share(w, opts.share().Turns, int(Streams(opts.share().Whole)))
 	case asked.Load.Clients > 1: // this process makes no load; check that the load can be shared
 		_, err = workload.Share(w, workload.Turns{Cycle: 2, Mine: []int{0}}, 2)
 	}
@@ -89,18 +89,19 @@ func openReplay(name string, asking workload.Spec, foreign bool) (workload.Workl
 // loadConfig translates the load of a specification. w is its workload, or nil if only the rest is checked.
 func loadConfig(asked spec.Run, opts Options, w workload.Workload) (load.Config, error) {
 	l := asked.Load
-	if opts.Clients > 1 {
-		l = opts.Whole
+	if opts.share().Clients > 1 {
+		l = opts.share().Whole
 	}
 	c := load.Config{
-		Turns:   opts.Turns,
+		Turns:   opts.share().Turns,
 		Workers: int(l.Workers), Rate: float64(l.Rate), Pace: float64(l.Pace),
 		DropAfter: l.DropAfter.Std(), Warmup: l.Warmup.Std(), Duration: l.Duration.Std(),
 		Operations: int64(l.Operations), Timeout: l.Timeout.Std(), Abort: opts.Abort, Ready: opts.Ready,
+		Observe: opts.Observe,
 	}
 	// Each client has its own arrivals, so that together they are as independent as those of one schedule. Multiples of
 	// 2^64 divided by the golden ratio are far from each other.
-	c.Seed = cmp.Or(l.Seed, asked.Workload.Seed) + uint64(opts.Client)*0x9e3779b97f4a7c15
+	c.Seed = cmp.Or(l.Seed, asked.Workload.Seed) + uint64(opts.share().Client)*0x9e3779b97f4a7c15
 	switch l.Arrivals {
 	case "constant":
 		c.Arrivals = load.Constant

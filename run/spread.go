@@ -28,7 +28,7 @@ func (r *runner) spread(ctx context.Context) error {
 // arrange shards collections as the workload file says, if the target is sharded.
 func (r *runner) arrange(ctx context.Context) error {
 	sharder, ok := workload.As[workload.Sharder](r.workload)
-	if !ok || r.opts.Clients > 1 {
+	if !ok || r.opts.share().Clients > 1 {
 		return nil
 	}
 	c, done, err := r.asSharded(ctx)

@@ -79,7 +79,7 @@ func TestVerifyAllocatesNothing(t *testing.T) {
 	var op Op
 	s.Next(&op)
 	step := func() {
-		if ok, _ := s.(Verifier).Verify(&op, 0, doc); !ok {
+		if ok, _ := s.Verify(&op, 0, doc); !ok {
 			t.Fatal("the record was not verified")
 		}
 	}

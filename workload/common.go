@@ -34,13 +34,6 @@ func (c *common) from(spec *Spec) error {
 
 func (c *common) ids() idSource { return idSource{run: c.run, client: uint16(c.client)} }
 
-// unbuffered is embedded by streams that keep nothing back.
-type unbuffered struct{}
-
-func (unbuffered) Done(*Op, bool) {}
-
-func (unbuffered) Flush(*Op) bool { return false }
-
 // docLoader is the load phase of person, location and catalog.
 type docLoader struct {
 	inserts, reads  int                              // classes

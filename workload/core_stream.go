@@ -41,7 +41,7 @@ func (w *core) Stream(worker, workers int) Stream {
 		s.rmw[0].Projection = nil // YCSB names no fields here, not even for data integrity
 	}
 	s.scan[0] = Request{Verb: Find, Class: NoClass, Collection: w.p.Table, Sort: w.byID}
-	return s
+	return Stream{Next: s.Next, Done: s.Done, Flush: s.Flush, Verify: s.Verify}
 }
 
 func (s *coreStream) Next(op *Op) {
@@ -233,8 +233,6 @@ func (b *insertBatch) send() []Request {
 	req.Verb, req.Updates = Update, b.updates
 	return b.req[:]
 }
-
-var _ Verifier = (*coreStream)(nil)
 
 // coreLoader makes the records of the load phase.
 type coreLoader struct {

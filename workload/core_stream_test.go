@@ -432,7 +432,6 @@ func TestVerify(t *testing.T) {
 	for _, name := range []string{"ycsb", "core"} {
 		w := open(t, name, map[string]string{"recordcount": "1", "dataintegrity": "true", "readmodifywriteproportion": "1"})
 		s := w.Stream(0, 1)
-		v := s.(Verifier)
 		doc := slices.Clone(loadOne(w, 0))
 		wrong := slices.Clone(doc)
 		wrong[len(wrong)-2] ^= 1
@@ -448,7 +447,7 @@ func TestVerify(t *testing.T) {
 				doc  []byte
 				want bool
 			}{{doc, true}, {wrong, false}, {nil, false}, {short, false}, {doc[:50], false}, {[]byte{5, 0, 0, 0}, false}} {
-				ok, is := v.Verify(&op, 0, c.doc)
+				ok, is := s.Verify(&op, 0, c.doc)
 				if op.Class == coreUpdate && is {
 					t.Fatalf("%s: an update cannot be checked", name)
 				}
@@ -459,7 +458,7 @@ func TestVerify(t *testing.T) {
 					checked++
 				}
 			}
-			if _, is := v.Verify(&op, 1, doc); is {
+			if _, is := s.Verify(&op, 1, doc); is {
 				t.Errorf("%s: the second request of an operation cannot be checked", name)
 			}
 		}
@@ -473,7 +472,7 @@ func TestVerifyNeedsDataIntegrity(t *testing.T) {
 	s := open(t, "ycsb-c", nil).Stream(0, 1)
 	var op Op
 	s.Next(&op)
-	if ok, checked := s.(Verifier).Verify(&op, 0, nil); !ok || checked {
+	if ok, checked := s.Verify(&op, 0, nil); !ok || checked {
 		t.Errorf("without dataintegrity: ok %v, checked %v", ok, checked)
 	}
 }
@@ -488,6 +487,6 @@ func FuzzVerify(f *testing.F) {
 	f.Add([]byte{12, 0, 0, 0, 5, 'a', 0, 255, 255, 255, 255, 0})
 	f.Add([]byte{7, 0, 0, 0, 5, 0, 0})
 	f.Fuzz(func(t *testing.T, doc []byte) {
-		s.(Verifier).Verify(&op, 0, doc)
+		s.Verify(&op, 0, doc)
 	})
 }

@@ -134,7 +134,6 @@ func appendPhone(dst []byte, r *random) []byte {
 }
 
 type locationStream struct {
-	unbuffered
 	w      *location
 	r      random
 	docs   rawbson.Documents
@@ -148,7 +147,7 @@ func (w *location) Stream(worker, _ int) Stream {
 	s.r.seed(w.p.seed, forStream, uint64(worker))
 	s.insert[0] = Request{Verb: Insert, Class: NoClass, Collection: "location", Unordered: w.p.batch > 1}
 	s.find[0] = Request{Verb: Find, Class: NoClass, Collection: "location", Limit: w.p.limit, MayBeEmpty: true}
-	return s
+	return Stream{Next: s.Next, Done: func(*Op, bool) {}}
 }
 
 func (s *locationStream) Next(op *Op) {

@@ -95,7 +95,6 @@ func (w *person) Loader() Loader {
 }
 
 type personStream struct {
-	unbuffered
 	w      *person
 	r      random
 	docs   rawbson.Documents
@@ -110,7 +109,7 @@ func (w *person) Stream(worker, _ int) Stream {
 	s.list[0] = Request{Verb: Find, Class: personListFind, Collection: "person", Filter: w.all, Limit: int64(w.p.pageSize),
 		MayBeEmpty: true}
 	s.list[1] = Request{Verb: Aggregate, Class: personListCount, Collection: "person", Pipeline: w.count, MayBeEmpty: true}
-	return s
+	return Stream{Next: s.Next, Done: func(*Op, bool) {}}
 }
 
 func (s *personStream) Next(op *Op) {

@@ -215,39 +215,34 @@ type Loader interface {
 	Probe(seq int64, op *Op)
 }
 
-// Stream is the endless sequence of one worker's operations. Not safe for concurrent use.
-type Stream interface {
+// Stream is the endless sequence of one worker's operations. It has Next and Done, and those of the other functions
+// that the workload needs. A stream that changes another one is a copy with other functions. Not safe for concurrent
+// use.
+type Stream struct {
 	// Next fills op with the next operation. The slices in op are valid until the next call.
-	Next(op *Op)
-	// Done tells the stream that the operation last returned by Next has ended. applied is true if
-	// its writes are known to be in the database; insert sequences use it.
-	Done(op *Op, applied bool)
-	// Flush fills op with what the stream still holds back at the end of a run (a last, short batch)
-	// and reports whether there was anything.
-	Flush(op *Op) bool
-}
-
-// Verifier is implemented by streams that can check what a read returned.
-type Verifier interface {
-	// Verify checks the first document returned for request i of op, nil if there was none. It
-	// returns false if the document is not what the workload wrote. checked is false if this
-	// request is not one that can be checked.
-	Verify(op *Op, i int, doc []byte) (ok, checked bool)
-}
-
-// Listener is implemented by streams whose later requests depend on answers.
-type Listener interface {
-	// Listens reports whether the stream needs the answer to request i of op.
-	Listens(op *Op, i int) bool
-	// Answer tells the first document returned for request i of op, nil if there was none. It completes the later requests
-	// of op that depend on it.
-	Answer(op *Op, i int, doc []byte)
-}
-
-// Free is implemented by streams that a schedule does not drive: readers of change streams beside the load.
-type Free interface {
-	// Free reports whether the worker sends its next operation when the last one is answered, in every kind of load.
-	Free() bool
+	Next func(op *Op)
+	// Done tells the stream that the operation last returned by Next has ended. applied is true if its writes are known to
+	// be in the database; insert sequences use it.
+	Done func(op *Op, applied bool)
+	// Flush fills op with what the stream still holds back at the end of a run (a last, short batch) and reports whether
+	// there was anything.
+	Flush func(op *Op) bool
+	// Verify checks the first document returned for request i of op, nil if there was none. It returns false if the
+	// document is not what the workload wrote. checked is false if this request is not one that can be checked.
+	Verify func(op *Op, i int, doc []byte) (ok, checked bool)
+	// Listens reports whether the stream needs the answer to request i of op. Answer tells it the first document returned,
+	// nil if there was none, and completes the later requests of op that depend on it. A stream has both or none.
+	Listens func(op *Op, i int) bool
+	Answer  func(op *Op, i int, doc []byte)
+	// Turn says which operation of the schedule, counted from 0, the next call of Next returns.
+	Turn func(n int64)
+	// Ended reports whether there is no further operation, for streams that come to an end by themselves: a part of the
+	// operations for each worker, a load phase that stops at an error. It is asked before each call of Next. A worker
+	// whose stream has ended sends nothing more.
+	Ended func() bool
+	// Free says that no schedule drives the worker, a reader of a change stream beside the load: it sends its next
+	// operation when the last one is answered, in every kind of load.
+	Free bool
 }
 
 // Compound is implemented by workloads whose data are in several collections.
@@ -341,8 +336,8 @@ func Parts(w Workload) []Workload {
 	return []Workload{w}
 }
 
-// Timed is implemented by workloads whose operations have times of their own, as recordings have. Their streams are
-// [Numbered].
+// Timed is implemented by workloads whose operations have times of their own, as recordings have. Their streams have
+// a Turn.
 type Timed interface {
 	// Rate is the mean rate at which the operations were recorded, per second.
 	Rate() float64
@@ -357,37 +352,4 @@ type Timed interface {
 type Times interface {
 	// Next returns the next one; false if there is none.
 	Next() (time.Duration, bool)
-}
-
-// Numbered is implemented by streams whose operations belong to the numbers of a schedule.
-type Numbered interface {
-	// Turn says which operation of the schedule, counted from 0, the next call of Next returns.
-	Turn(n int64)
-}
-
-// Passing passes the optional methods of a stream on, for streams that wrap it.
-type Passing struct {
-	listener Listener
-	free     Free
-}
-
-// Pass returns the optional methods of a stream.
-func Pass(s Stream) Passing {
-	var p Passing
-	p.listener, _ = s.(Listener)
-	p.free, _ = s.(Free)
-	return p
-}
-
-func (p Passing) Listens(op *Op, i int) bool { return p.listener != nil && p.listener.Listens(op, i) }
-
-func (p Passing) Answer(op *Op, i int, doc []byte) { p.listener.Answer(op, i, doc) }
-
-func (p Passing) Free() bool { return p.free != nil && p.free.Free() }
-
-// Ender is implemented by streams that come to an end by themselves: a part of the operations for each
-// worker, a load phase that stops at an error. A worker whose stream has ended sends nothing more.
-type Ender interface {
-	// Ended reports whether there is no further operation. It is asked before each call of Next.
-	Ended() bool
 }

@@ -42,11 +42,18 @@ func newThreads(stop context.Context, w workload.Workload, s *settings, p *probe
 func (y *threads) Stream(worker, workers int) workload.Stream {
 	q := quota{left: share(y.settings.operations, worker, workers), endless: y.settings.operations == 0}
 	if y.settings.load {
-		return &loadStream{y: y, quota: q, loader: y.Loader(), probe: y.probes.workers[worker]}
+		s := &loadStream{y: y, quota: q, loader: y.Loader(), probe: y.probes.workers[worker]}
+		// The last batch is sent with the last record of the thread, so only a thread that is stopped early has buffered
+		// records, which are not counted as loaded.
+		return workload.Stream{Next: s.Next, Done: s.Done, Ended: s.Ended}
 	}
 	s := &runStream{y: y, quota: q, inner: y.Workload.Stream(worker, workers), probe: y.probes.workers[worker]}
-	s.verifier, _ = s.inner.(workload.Verifier)
-	return s
+	of := s.inner
+	of.Next, of.Done, of.Ended = s.Next, s.Done, s.Ended
+	if of.Verify != nil {
+		of.Verify = s.Verify
+	}
+	return of
 }
 
 // quota is the number of remaining operations of a thread.
@@ -69,10 +76,9 @@ func share(total int64, worker, workers int) int64 {
 // runStream has the operations of one thread of a run.
 type runStream struct {
 	quota
-	y        *threads
-	inner    workload.Stream
-	verifier workload.Verifier // nil if the stream cannot
-	probe    *probe
+	y     *threads
+	inner workload.Stream
+	probe *probe
 }
 
 func (s *runStream) Next(op *workload.Op) {
@@ -85,15 +91,10 @@ func (s *runStream) Done(op *workload.Op, applied bool) {
 	s.inner.Done(op, applied)
 }
 
-func (s *runStream) Flush(op *workload.Op) bool { return s.inner.Flush(op) }
-
 // Verify verifies a read and times that, like YCSB.
 func (s *runStream) Verify(op *workload.Op, i int, doc []byte) (ok, checked bool) {
-	if s.verifier == nil {
-		return true, false
-	}
 	begin := time.Now()
-	ok, checked = s.verifier.Verify(op, i, doc)
+	ok, checked = s.inner.Verify(op, i, doc)
 	if !checked {
 		return ok, checked
 	}
@@ -200,7 +201,3 @@ func (s *loadStream) isLoaded() bool {
 }
 
 func (s *loadStream) newBatch() { s.pending, s.tries, s.unsure = 0, 0, false }
-
-// The last batch is sent with the last record of the thread, so only a thread that is stopped early has buffered
-// records, which are not counted as loaded.
-func (s *loadStream) Flush(*workload.Op) bool { return false }

@@ -283,7 +283,7 @@ func TestPlatformKilled(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = killed.Wait() // it was killed
-	if code, out := o.run(t, "platform", "status"); code != exitSuccess || !strings.Contains(out, "pause:db3 on db3") ||
+	if code, out := o.run(t, "platform", "status"); code != exitSuccess || !strings.Contains(out, "pause:db3 is still injected on db3, since ") ||
 		!strings.Contains(out, "its drill has ended, and its watchdog reverts it at ") ||
 		!strings.Contains(out, "\n  heal: "+o.Script+" resume db3") {
 		t.Errorf("status: exit code %d\n%s", code, out)

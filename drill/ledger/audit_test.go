@@ -29,6 +29,7 @@ func script(t *testing.T, n int, lost func(i int) bool) (*Ledger, workload.Workl
 	}
 	w := ledgertest.New(rand.New(rand.NewPCG(1, 1)), nil)
 	s := own.Stream(0, 1)
+	observe := l.Observe(0)
 	var op workload.Op
 	for i := range n {
 		s.Next(&op)
@@ -36,7 +37,7 @@ func script(t *testing.T, n int, lost func(i int) bool) (*Ledger, workload.Workl
 			w.Insert(ledgertest.Unmarshal(op.Requests[0].Docs[0]), ledgertest.Fine)
 		}
 		at := int64(i) * int64(time.Millisecond)
-		s.(load.Settler).Settle(&op, &load.Settlement{Outcome: store.OK, Confirmed: 1, Failed: -1, Attempts: 1, Ended: at,
+		observe(&op, &load.Settlement{Outcome: store.OK, Confirmed: 1, Failed: -1, Attempts: 1, Ended: at,
 			Sent: at - int64(time.Millisecond)/2})
 	}
 	return l, own, w
@@ -258,13 +259,14 @@ func TestCut(t *testing.T) {
 	part := into.Part(0)
 	take(t, part, l)
 	s := own.Stream(0, 1)
+	observe := l.Observe(0)
 	var op workload.Op
 	for i := range 30 { // that nobody hands over; every third is lost
 		s.Next(&op)
 		if i%3 > 0 {
 			w.Insert(ledgertest.Unmarshal(op.Requests[0].Docs[0]), ledgertest.Fine)
 		}
-		s.(load.Settler).Settle(&op, &load.Settlement{Outcome: store.OK, Confirmed: 1, Failed: -1, Attempts: 1})
+		observe(&op, &load.Settlement{Outcome: store.OK, Confirmed: 1, Failed: -1, Attempts: 1})
 	}
 	into.Cut(0, 1, 1234*time.Millisecond)
 	got := audited(t, into, AuditOptions{Workload: own, Final: &ledgertest.Reader{Source: FinalRead, W: w}})

@@ -40,10 +40,10 @@ func (nowhere) Interval(*measure.Interval) error { return nil }
 func (nowhere) Event(measure.Event) error        { return nil }
 
 // drive runs a workload against a world.
-func drive(t testing.TB, w workload.Workload, st store.Store, workers int, operations int64) load.Report {
+func drive(t testing.TB, l *Ledger, w workload.Workload, st store.Store, workers int, operations int64) load.Report {
 	t.Helper()
 	report, err := load.Run(context.Background(), load.Config{Workers: workers, Operations: operations,
-		Timeout: 30 * time.Second}, w, st, nowhere{})
+		Timeout: 30 * time.Second, Observe: l.Observe}, w, st, nowhere{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +69,7 @@ func history(t *testing.T, seed uint64) *record.LedgerResult {
 		t.Fatal(err)
 	}
 	operations := int64(100 + rng.IntN(700))
-	l = travelled(t, l, rng, func() { drive(t, own, world, workers, operations) })
+	l = travelled(t, l, rng, func() { drive(t, l, own, world, workers, operations) })
 	for _, undo := range world.Rolling {
 		undo()
 	}
@@ -306,7 +306,7 @@ func TestCutHistories(t *testing.T) {
 			t.Fatal(err)
 		}
 		part := into.Part(0)
-		handingOver(t, l, part, 1<<rng.IntN(12), func() { drive(t, own, w, 4, int64(500+rng.IntN(3000))) })
+		handingOver(t, l, part, 1<<rng.IntN(12), func() { drive(t, l, own, w, 4, int64(500+rng.IntN(3000))) })
 		for _, undo := range w.Rolling {
 			undo()
 		}

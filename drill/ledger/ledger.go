@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/drill/reads"
+	"github.com/plimsoll-bench/plimsoll/load"
+	"github.com/plimsoll-bench/plimsoll/workload"
 )
 
 // The limits follow from the ids of the own workload: 24 bits of writer, 39 of sequence.
@@ -24,9 +26,7 @@ type Options struct {
 	Run uint32
 	// Seed makes the payloads and choices of the own workload repeatable.
 	Seed uint64
-	// First is added to the number of each stream, because the writers of several processes must have different
-	// numbers. Leave it at 0 with [workload.Share] around the wrapped workload, which numbers streams through all
-	// processes.
+	// First is added to the number of each stream, because the writers of several processes must have different numbers.
 	First int
 	// Writers is the expected number of streams, which share Recent. More are no error.
 	Writers int
@@ -116,6 +116,8 @@ type writer struct {
 	skipped [uncheckedKinds]int64 // writes of a wrapped workload that cannot be checked
 	told    int                   // absences that were handed over
 	open    []undecided           // transactions of unknown result with updates of a wrapped workload
+
+	settle func(*workload.Op, *load.Settlement) (confirmed bool) // of its stream, nil until it has one
 
 	latest atomic.Int64 // 1 + the last acknowledged update, 0 for none; other streams read it
 	part   *Part        // from which it is, nil for this process

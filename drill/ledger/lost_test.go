@@ -129,13 +129,13 @@ func TestUncheckedWrites(t *testing.T) {
 func TestConfirmed(t *testing.T) {
 	b := bankOf(t, upserts, 5, nil)
 	s := b.workload.Stream(0, 1)
+	settle := b.workload.(*wrapped).l.Settle(0)
 	var op workload.Op
 	checked := 0
 	for range 2000 {
 		s.Next(&op)
 		is := op.Requests[0].Verb == workload.Insert
-		s.(load.Settler).Settle(&op, &load.Settlement{Outcome: store.OK, Confirmed: 1, Failed: -1, Attempts: 1})
-		if s.(interface{ Confirmed() bool }).Confirmed() != is {
+		if settle(&op, &load.Settlement{Outcome: store.OK, Confirmed: 1, Failed: -1, Attempts: 1}) != is {
 			t.Fatalf("an operation of class %d is confirmed: %t", op.Class, !is)
 		}
 		if is {

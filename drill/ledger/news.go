@@ -181,8 +181,7 @@ func (p *Part) take(news []byte) error {
 			p.l.by[number] = w
 		}
 		if w.part != p {
-			return fmt.Errorf("ledger: two processes have a writer %d. Give each process its own numbers (Options.First, or "+
-				"workload.Share)", number)
+			return fmt.Errorf("ledger: two processes have a writer %d. Give each process its own numbers (Options.First)", number)
 		}
 		d.writer(w)
 	}

@@ -176,7 +176,8 @@ func (w *ownWorkload) Stream(worker, _ int) workload.Stream {
 	s.update[0] = workload.Request{Verb: workload.Update, Class: workload.NoClass, Collection: w.p.Collection,
 		Updates: s.statement[:]}
 	s.find[0] = workload.Request{Verb: workload.Find, Class: workload.NoClass, Collection: w.p.Collection, Limit: 1}
-	return s
+	s.writer.settle = s.settle
+	return workload.Stream{Next: s.Next, Done: func(*workload.Op, bool) {}, Verify: s.Verify}
 }
 
 // The slots of updates.

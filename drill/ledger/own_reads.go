@@ -60,10 +60,9 @@ func (l *Ledger) peers(number int) []*writer {
 	return append(after, before...)
 }
 
-func (s *ownStream) settleUpdate(st *load.Settlement) {
+func (s *ownStream) settleUpdate(st *load.Settlement) (confirmed bool) {
 	now := stateOf(st, 0, 1)
 	s.writer.updates.resolve(s.sequence, now, st.Sent, st.Ended)
-	s.confirmed = confirmed(now, st)
 	e := reads.Event{Sent: st.Sent, Ended: st.Ended, Server: st.Server, Sequence: s.sequence}
 	switch now {
 	case acknowledged:
@@ -73,6 +72,7 @@ func (s *ownStream) settleUpdate(st *load.Settlement) {
 		e.Told = reads.Refused
 	}
 	s.session.Note(&e)
+	return confirms(now, st)
 }
 
 // settleSlot records what a read of a slot returned. A failed read shows nothing.

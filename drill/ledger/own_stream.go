@@ -28,7 +28,6 @@ type ownStream struct {
 
 	sequence  int64 // of the current operation
 	under     bool  // an operation is under way
-	confirmed bool  // see Confirmed
 	plain     []byte
 	doc       []byte
 	filter    []byte
@@ -127,24 +126,25 @@ func appendFilter(dst []byte, id [12]byte) []byte {
 	return rawbson.Close(bsoncore.AppendObjectIDElement(dst, "_id", id), start)
 }
 
-func (s *ownStream) Settle(op *workload.Op, st *load.Settlement) {
+// settle is the function of [Ledger.Settle].
+func (s *ownStream) settle(op *workload.Op, st *load.Settlement) (confirmed bool) {
 	if !s.under {
-		return
+		return false
 	}
-	s.under, s.confirmed = false, false
+	s.under = false
 	s.writer.mu.Lock()
 	defer s.writer.mu.Unlock()
 	switch op.Class {
 	case ownInsert:
 		now := stateOf(st, 0, 1)
 		s.writer.inserts.resolve(s.sequence, now, st.Sent, st.Ended)
-		s.confirmed = confirmed(now, st)
+		return confirms(now, st)
 	case ownUpdate:
-		s.settleUpdate(st)
+		return s.settleUpdate(st)
 	case ownRead:
 		if s.event.Read {
 			s.settleSlot(st)
-			return
+			return false
 		}
 		switch st.Outcome {
 		case store.NotFound:
@@ -153,12 +153,10 @@ func (s *ownStream) Settle(op *workload.Op, st *load.Settlement) {
 			s.writer.wrong++
 		}
 	}
+	return false
 }
 
-// Confirmed reports whether the last operation was a write that was acknowledged, or asked for no acknowledgement.
-func (s *ownStream) Confirmed() bool { return s.confirmed }
-
-// The document must be the requested insert, undamaged.
+// Verify checks that the document is the requested insert, undamaged.
 func (s *ownStream) Verify(op *workload.Op, _ int, doc []byte) (ok, checked bool) {
 	if op.Class != ownRead {
 		return true, false
@@ -173,7 +171,3 @@ func (s *ownStream) Verify(op *workload.Op, _ int, doc []byte) (ok, checked bool
 	return r.read(doc, "", false) && r.trusted && r.tag.run == s.run && r.tag.writer == s.writer.number &&
 		r.tag.sequence == s.sequence && r.body == r.tag.body && r.tag.id == bound(r.tag.self, r.id), true
 }
-
-func (s *ownStream) Done(*workload.Op, bool) {}
-
-func (s *ownStream) Flush(*workload.Op) bool { return false }

@@ -32,6 +32,7 @@ func lossesByShard(t *testing.T, n, from int,
 	w := ledgertest.New(rand.New(rand.NewPCG(1, 1)), nil)
 	wl := make(l, w)
 	s := wl.Stream(0, 1)
+	observe := l.Observe(0)
 	want := []record.LedgerShard{{LossWindow: -1}, {Shard: "shard1", LossWindow: -1}, {Shard: "shard2", LossWindow: -1},
 		{Shard: "shard3", LossWindow: -1}}
 	var op workload.Op
@@ -62,7 +63,7 @@ func lossesByShard(t *testing.T, n, from int,
 				w.Update(u, ledgertest.Fine)
 			}
 		}
-		s.(load.Settler).Settle(&op, &load.Settlement{Outcome: store.OK, Confirmed: len(op.Requests), Failed: -1,
+		observe(&op, &load.Settlement{Outcome: store.OK, Confirmed: len(op.Requests), Failed: -1,
 			Attempts: len(op.Requests), Ended: at})
 		s.Done(&op, true)
 	}

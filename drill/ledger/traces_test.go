@@ -71,6 +71,7 @@ func TestTracesOfUpdates(t *testing.T) {
 	}
 	w, log5 := ledgertest.New(nil, nil), &bytes.Buffer{}
 	s := own.Stream(0, 1)
+	observe := l.Observe(0)
 	var op workload.Op
 	for i := range int64(n) {
 		s.Next(&op)
@@ -97,7 +98,7 @@ func TestTracesOfUpdates(t *testing.T) {
 		}
 		log5.WriteString("between")
 		log5.Write(raw[:max(0, len(raw)-2)])
-		s.(load.Settler).Settle(&op, &load.Settlement{Outcome: store.OK, Confirmed: 1, Failed: -1, Attempts: 1, Ended: i})
+		observe(&op, &load.Settlement{Outcome: store.OK, Confirmed: 1, Failed: -1, Attempts: 1, Ended: i})
 	}
 	place := &log{ledgertest.Reader{Source: "the old timeline"}, log5.Bytes()}
 	got := audited(t, l, AuditOptions{Workload: own, Final: &ledgertest.Reader{Source: FinalRead, W: w},

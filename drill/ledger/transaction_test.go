@@ -56,7 +56,7 @@ func bankOf(t *testing.T, text string, seed uint64, chances map[ledgertest.Endin
 	b.Loaded = true
 	l := New(Options{Run: uint32(seed), Seed: seed, Writers: 3})
 	b.workload = l.Wrap(inner)
-	b.ledger = travelled(t, l, rng, func() { b.report = drive(t, b.workload, b, 3, 400) })
+	b.ledger = travelled(t, l, rng, func() { b.report = drive(t, l, b.workload, b, 3, 400) })
 	return b
 }
 

@@ -12,12 +12,25 @@ import (
 // Wrap returns w with a ledger of its writes: each inserted document carries a tag, and each update increments a
 // counter. The load phase stays the same. See the package comment for what is known of the updates.
 //
-// If several processes share the data, put [workload.Share] around the result, or set [Options.First].
+// Run it with [Ledger.Observe], which gives the ledger the results of the writes. If several processes share the data,
+// set [Options.First].
 func (l *Ledger) Wrap(w workload.Workload) workload.Workload {
 	if own, ok := w.(*ownWorkload); ok { // it has a ledger already
 		return own
 	}
 	return &wrapped{Workload: w, l: l}
+}
+
+// Observe returns the observer of a worker that has its stream, for [load.Config].
+func (l *Ledger) Observe(worker int) load.Observer {
+	settle := l.Settle(worker)
+	return func(op *workload.Op, s *load.Settlement) { settle(op, s) }
+}
+
+// Settle returns the function that records the result of each operation of a worker that has its stream. It returns
+// whether the operation had a write that is checked and was acknowledged, or asked for no acknowledgement.
+func (l *Ledger) Settle(worker int) func(*workload.Op, *load.Settlement) (confirmed bool) {
+	return l.writer(l.opts.First + worker).settle
 }
 
 // wrapped is a workload whose writes are in a ledger.
@@ -29,35 +42,24 @@ type wrapped struct {
 // Unwrap returns the workload without its ledger.
 func (w *wrapped) Unwrap() workload.Workload { return w.Workload }
 
+// Stream implements [workload.Workload].
 func (w *wrapped) Stream(worker, workers int) workload.Stream {
-	inner := w.Workload.Stream(worker, workers)
 	s := &tagger{
-		Passing: workload.Pass(inner), l: w.l, inner: inner, run: w.l.opts.Run,
+		l: w.l, inner: w.Workload.Stream(worker, workers), run: w.l.opts.Run,
 		writer: w.l.writer(w.l.opts.First + worker), groups: w.l.shared(),
 		count: []byte(counterName(w.l.opts.Run)),
 	}
 	s.remover, _ = workload.As[workload.Remover](w.Workload)
-	verifier, verifies := inner.(workload.Verifier)
-	ender, ends := inner.(workload.Ender)
-	switch {
-	case verifies && ends:
-		return &struct {
-			*tagger
-			workload.Verifier
-			workload.Ender
-		}{s, verifier, ender}
-	case verifies:
-		return &struct {
-			*tagger
-			workload.Verifier
-		}{s, verifier}
-	case ends:
-		return &struct {
-			*tagger
-			workload.Ender
-		}{s, ender}
+	s.writer.settle = s.settle
+	of := s.inner
+	of.Next = s.next
+	if of.Flush != nil {
+		of.Flush = s.flush
 	}
-	return s
+	if of.Answer != nil {
+		of.Answer = s.answer
+	}
+	return of
 }
 
 // piece is one write of the current operation.
@@ -69,7 +71,6 @@ type piece struct {
 
 // tagger is the stream of one writer. Its buffers are reused for each operation.
 type tagger struct {
-	workload.Passing
 	l       *Ledger
 	inner   workload.Stream
 	remover workload.Remover // nil if the workload removes nothing
@@ -81,7 +82,6 @@ type tagger struct {
 
 	within     undecided // the transaction that is being settled, which began with request started
 	started    int
-	confirmed  bool  // the last operation had an acknowledged write that is checked
 	after      int64 // sequence after the last insert of the open transaction; -1 before the first
 	pieces     []piece
 	requests   []workload.Request
@@ -91,12 +91,12 @@ type tagger struct {
 	statements []workload.Statement
 }
 
-func (s *tagger) Next(op *workload.Op) {
+func (s *tagger) next(op *workload.Op) {
 	s.inner.Next(op)
 	s.tag(op)
 }
 
-func (s *tagger) Flush(op *workload.Op) bool {
+func (s *tagger) flush(op *workload.Op) bool {
 	if !s.inner.Flush(op) {
 		return false
 	}
@@ -104,12 +104,10 @@ func (s *tagger) Flush(op *workload.Op) bool {
 	return true
 }
 
-func (s *tagger) Done(op *workload.Op, applied bool) { s.inner.Done(op, applied) }
-
-// The requests after request i depend on the answer. In a transaction that is repeated they were there before, and were
-// not applied.
-func (s *tagger) Answer(op *workload.Op, i int, doc []byte) {
-	s.Passing.Answer(&s.bare, i, doc)
+// answer passes an answer on. The requests after request i depend on it. In a transaction that is repeated they were
+// there before, and were not applied.
+func (s *tagger) answer(op *workload.Op, i int, doc []byte) {
+	s.inner.Answer(&s.bare, i, doc)
 	s.writer.mu.Lock()
 	kept := s.pieces[:0]
 	for _, p := range s.pieces {
@@ -166,7 +164,7 @@ func (s *tagger) tagFrom(first int) {
 				s.writer.skipped[output]++
 			}
 		}
-		if end = i + 1; s.Listens(&s.bare, i) {
+		if end = i + 1; s.inner.Listens != nil && s.inner.Listens(&s.bare, i) {
 			break
 		}
 	}
@@ -274,29 +272,26 @@ func (s *tagger) cut(requests []workload.Request) {
 	}
 }
 
-func (s *tagger) Settle(_ *workload.Op, st *load.Settlement) {
+// settle is the function of [Ledger.Settle].
+func (s *tagger) settle(_ *workload.Op, st *load.Settlement) (confirmed bool) {
 	s.writer.mu.Lock()
 	defer s.writer.mu.Unlock()
-	s.confirmed = false
 	for i := range s.pieces {
 		p := &s.pieces[i]
 		is := stateOf(st, p.request, len(s.pieces))
 		s.resolve(p, is, st.Sent, st.Ended)
-		s.confirmed = s.confirmed || confirmed(is, st)
+		confirmed = confirmed || confirms(is, st)
 		s.undecided(p, is)
 	}
 	s.close()
 	s.pieces = s.pieces[:0]
+	return confirmed
 }
 
-// confirmed reports whether a write was acknowledged, or asked for no acknowledgement.
-func confirmed(is state, st *load.Settlement) bool {
+// confirms reports whether a write was acknowledged, or asked for no acknowledgement.
+func confirms(is state, st *load.Settlement) bool {
 	return is == acknowledged || st.Outcome == store.Unacknowledged
 }
-
-// Confirmed reports whether the last operation had a write that is checked and was acknowledged, or asked for no
-// acknowledgement.
-func (s *tagger) Confirmed() bool { return s.confirmed }
 
 // resolve notes what is known about one write. The caller holds the writer's lock.
 func (s *tagger) resolve(p *piece, is state, sent, ended int64) {
@@ -306,9 +301,6 @@ func (s *tagger) resolve(p *piece, is state, sent, ended int64) {
 	}
 	s.writer.inserts.resolve(p.sequence, is, sent, ended)
 }
-
-// The inner stream, which verifies, does not use the ledger.
-func (s *tagger) SettlesApart() {}
 
 // stateOf returns what the client knows about a write of one request. of is the number of writes of the operation: an
 // error for several does not say which one it means.

@@ -3,6 +3,7 @@ package ledger
 import (
 	"context"
 	"math/rand/v2"
+	"reflect"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -46,7 +47,7 @@ func wrappedHistory(t *testing.T, seed uint64, chances map[ledgertest.Mishap]flo
 	l := New(Options{Run: uint32(seed), Seed: seed, Writers: workers})
 	wl := l.Wrap(inner)
 	operations := int64(100 + rng.IntN(500))
-	l = travelled(t, l, rng, func() { drive(t, wl, w, workers, operations) })
+	l = travelled(t, l, rng, func() { drive(t, l, wl, w, workers, operations) })
 	for _, undo := range w.Rolling {
 		undo()
 	}
@@ -133,8 +134,8 @@ func TestWorkersThatAreGivenUp(t *testing.T) {
 	}
 	abort := make(chan struct{})
 	time := ledgertest.NewAborter(w, 4, abort)
-	if _, err := load.Run(context.Background(), load.Config{Workers: 4, Operations: 100_000, Abort: abort}, own, w,
-		nowhere{}); err != nil {
+	if _, err := load.Run(context.Background(), load.Config{Workers: 4, Operations: 100_000, Abort: abort,
+		Observe: l.Observe}, own, w, nowhere{}); err != nil {
 		t.Fatal(err)
 	}
 	<-time
@@ -153,7 +154,7 @@ func TestWorkersThatAreGivenUp(t *testing.T) {
 	}
 }
 
-// Streams keep being verifiers and enders, and nothing is allocated per operation.
+// Nothing is allocated per operation.
 func TestWrapAllocatesNothing(t *testing.T) {
 	for _, spec := range wrappedWorkloads {
 		inner, err := workload.Open(spec)
@@ -161,23 +162,25 @@ func TestWrapAllocatesNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 		l := New(Options{Writers: 1})
-		if own, _ := l.Workload(Params{Read: 1, Insert: 1, Update: 1}); testStreamAllocs(own.Stream(1, 2)) != 0 {
+		if own, _ := l.Workload(Params{Read: 1, Insert: 1, Update: 1}); testStreamAllocs(l, own) != 0 {
 			t.Error("the own workload allocates memory for each operation")
 		}
-		if n := testStreamAllocs(l.Wrap(inner).Stream(0, 1)); n != 0 {
+		if n := testStreamAllocs(l, l.Wrap(inner)); n != 0 {
 			t.Errorf("%s: %v allocations per operation", spec.Name, n)
 		}
 	}
 }
 
 // testStreamAllocs returns the allocations per operation, the opening of a page left aside.
-func testStreamAllocs(s workload.Stream) float64 {
+func testStreamAllocs(l *Ledger, w workload.Workload) float64 {
+	s := w.Stream(0, 1)
+	observe := l.Observe(0)
 	var op workload.Op
 	st := load.Settlement{Failed: -1, Attempts: 1}
 	step := func() {
 		s.Next(&op)
 		st.Confirmed = len(op.Requests)
-		s.(load.Settler).Settle(&op, &st)
+		observe(&op, &st)
 		s.Done(&op, true)
 	}
 	for range 3000 {
@@ -188,22 +191,32 @@ func testStreamAllocs(s workload.Stream) float64 {
 
 var _ measure.Sink = nowhere{}
 
-// The stream within verifies while the controller settles: the books are not what it looks at. The own workload looks
-// into them.
-func TestSettlesApart(t *testing.T) {
+// whole is a workload whose streams have every function.
+type whole struct{ workload.Workload }
+
+func (w whole) Stream(worker, workers int) workload.Stream {
+	s := w.Workload.Stream(worker, workers)
+	s.Flush = func(*workload.Op) bool { return false }
+	s.Listens, s.Answer = func(*workload.Op, int) bool { return false }, func(*workload.Op, int, []byte) {}
+	s.Turn, s.Ended, s.Free = func(int64) {}, func() bool { return false }, true
+	return s
+}
+
+// A stream with a ledger has the functions that it has without one, such as the turns of a recording, and no others.
+func TestWrapKeepsTheFunctionsOfAStream(t *testing.T) {
 	inner, err := workload.Open(workload.Spec{Name: "a", Records: 10, Seed: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := New(Options{Writers: 2})
-	own, err := l.Workload(Params{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, ok := l.Wrap(inner).Stream(0, 2).(load.Apart); !ok {
-		t.Error("a wrapped stream takes turns with the controller")
-	}
-	if _, ok := own.Stream(1, 2).(load.Apart); ok {
-		t.Error("the own stream takes no turns with the controller")
+	for name, w := range map[string]workload.Workload{"some": inner, "all": whole{inner}} {
+		want, got := reflect.ValueOf(w.Stream(0, 1)), reflect.ValueOf(New(Options{Writers: 1}).Wrap(w).Stream(0, 1))
+		for i := range want.NumField() {
+			if got.Field(i).IsZero() != want.Field(i).IsZero() {
+				t.Errorf("of a stream with %s functions, %s is changed", name, want.Type().Field(i).Name)
+			}
+			if name == "all" && want.Field(i).IsZero() {
+				t.Errorf("the stream of this test has no %s", want.Type().Field(i).Name)
+			}
+		}
 	}
 }

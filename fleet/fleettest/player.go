@@ -119,7 +119,7 @@ func (s Streams) Player() (func(context.Context, spec.Run, run.Options) (*record
 			return nil, err
 		}
 		began, sum := time.Now(), measure.Tally{}
-		for i, iv := range streams[o.Client%different] {
+		for i, iv := range streams[o.Share.Client%different] {
 			if wait.Sleep(ctx, time.Until(began.Add(time.Duration(i+1)*time.Second))) != nil {
 				return nil, ctx.Err()
 			}

@@ -164,14 +164,13 @@ func stable(text string) string {
 func TestNoAllocations(t *testing.T) {
 	p := plan(t, everything)
 	s := p.Stream(2, 3)
-	l := s.(workload.Listener)
 	answer, _ := bson.Marshal(bson.D{{Key: "_id", Value: 1}, {Key: "name", Value: "Ada"}})
 	var op workload.Op
 	next := func() {
 		s.Next(&op)
 		for i := range op.Requests {
-			if l.Listens(&op, i) {
-				l.Answer(&op, i, answer)
+			if s.Listens(&op, i) {
+				s.Answer(&op, i, answer)
 			}
 		}
 		s.Done(&op, true)

@@ -218,11 +218,10 @@ func (p *Plan) sampleOne(s workload.Stream) Sample {
 	if op.Think > 0 {
 		one.Think = op.Think.String()
 	}
-	listener, _ := s.(workload.Listener)
 	for i := range op.Requests {
 		one.Commands = append(one.Commands, sampled(&op.Requests[i]))
-		if listener != nil && listener.Listens(&op, i) {
-			listener.Answer(&op, i, nil)
+		if s.Listens(&op, i) {
+			s.Answer(&op, i, nil)
 		}
 	}
 	s.Done(&op, true)
@@ -245,7 +244,7 @@ func clone(d bson.D) bson.D {
 // Each returns one operation of each kind, in the order of the file.
 func (p *Plan) Each() []Sample {
 	var list []Sample
-	p.visit(func(s *stream) { list = append(list, p.sampleOne(s)) })
+	p.visit(func(s *stream) { list = append(list, p.sampleOne(s.functions())) })
 	return list
 }
 

@@ -7,8 +7,15 @@ import (
 	"github.com/plimsoll-bench/plimsoll/workload"
 )
 
-// The first workers read the change streams of the file.
+// Stream implements [workload.Workload]. The first workers read the change streams of the file.
 func (p *Plan) Stream(worker, workers int) workload.Stream {
+	s, _ := p.Chosen(worker, workers)
+	return s
+}
+
+// Chosen returns the stream of a worker, and a function that makes the operation with a number in the file the next
+// one. The plan must have no readers and no sequences to choose.
+func (p *Plan) Chosen(worker, workers int) (of workload.Stream, choose func(operation int)) {
 	s := &stream{p: p, e: p.newEnv(worker, workers)}
 	if worker < len(p.readers) {
 		s.reader = s.open(p.readers[worker])
@@ -17,10 +24,15 @@ func (p *Plan) Stream(worker, workers int) workload.Stream {
 			s.ops = append(s.ops, s.open(o))
 		}
 	}
+	of = s.functions()
 	if p.integrity {
-		return &verifyingStream{stream: s, loader: p.newEnv(0, 1)}
+		of.Verify = (&verifyingStream{stream: s, loader: p.newEnv(0, 1)}).Verify
 	}
-	return s
+	return of, func(operation int) { s.chosen = operation + 1 }
+}
+
+func (s *stream) functions() workload.Stream {
+	return workload.Stream{Next: s.Next, Done: s.Done, Listens: s.Listens, Answer: s.Answer, Free: s.reader != nil}
 }
 
 // stream is the stream of one worker: a virtual user.
@@ -95,14 +107,6 @@ func (s *stream) Next(op *workload.Op) {
 		op.Seq = s.inserted[0].n
 	}
 }
-
-// Chooser is implemented by the streams of a [Plan] without readers and sequences.
-type Chooser interface {
-	// Choose makes the operation with this number in the file the next one.
-	Choose(operation int)
-}
-
-func (s *stream) Choose(operation int) { s.chosen = operation + 1 }
 
 // choose returns the next operation: of the sequence that is under way, or a new one.
 func (s *stream) choose() *opened {
@@ -259,15 +263,6 @@ func (s *stream) Done(_ *workload.Op, applied bool) {
 	}
 }
 
-func (s *stream) Flush(*workload.Op) bool { return false }
-
-func (s *stream) Free() bool { return s.reader != nil }
-
-var (
-	_ workload.Listener = (*stream)(nil)
-	_ workload.Free     = (*stream)(nil)
-)
-
 // verifyingStream compares the documents that are read by their _id alone with those of the load phase.
 type verifyingStream struct {
 	*stream
@@ -275,7 +270,8 @@ type verifyingStream struct {
 	doc    []byte
 }
 
-// Documents that an operation changes, that depend on the time, or that were inserted during the run are not checked.
+// Verify does not check documents that an operation changes, that depend on the time, or that were inserted during the
+// run.
 func (s *verifyingStream) Verify(op *workload.Op, i int, doc []byte) (ok, checked bool) {
 	st := s.current.operation.steps[i]
 	req := &op.Requests[i]

@@ -58,7 +58,7 @@ func TestRecordedOperationsStay(t *testing.T) {
 	var op workload.Op
 	var last []string
 	for i := range w.Total() {
-		stream.(workload.Numbered).Turn(i)
+		stream.Turn(i)
 		stream.Next(&op)
 		text, err := bson.MarshalExtJSON(bson.D{{Key: "p", Value: bson.RawValue{Type: bson.TypeArray,
 			Value: op.Requests[0].Pipeline}}}, false, false)

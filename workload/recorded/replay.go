@@ -202,23 +202,22 @@ func (r *Replay) take(n int64) (entry, bool) {
 // mostWaiting is from when on operations that nobody took are forgotten.
 const mostWaiting = 1 << 17
 
+// Stream implements [workload.Workload].
 func (r *Replay) Stream(worker, workers int) workload.Stream {
-	s := &replayStream{r: r, base: r.Plan.Stream(worker, workers)}
-	s.chooser, _ = s.base.(own.Chooser)
-	return s
+	s := &replayStream{r: r}
+	s.base, s.choose = r.Plan.Chosen(worker, workers)
+	return workload.Stream{Next: s.Next, Done: s.Done, Flush: s.base.Flush, Turn: func(n int64) { s.turn = n }}
 }
 
 // replayStream sends the operations whose turn it is told.
 type replayStream struct {
 	r       *Replay
 	base    workload.Stream
-	chooser own.Chooser
+	choose  func(operation int)
 	turn    int64
 	made    bool // the workload made the last operation
 	request [1]workload.Request
 }
-
-func (s *replayStream) Turn(n int64) { s.turn = n }
 
 func (s *replayStream) Next(op *workload.Op) {
 	e, ok := s.r.take(s.turn)
@@ -231,7 +230,7 @@ func (s *replayStream) Next(op *workload.Op) {
 		}
 	}
 	if ok {
-		s.chooser.Choose(e.operation)
+		s.choose(e.operation)
 	}
 	s.made = true
 	s.base.Next(op)
@@ -248,5 +247,3 @@ func (s *replayStream) Done(op *workload.Op, applied bool) {
 		s.base.Done(op, applied)
 	}
 }
-
-func (s *replayStream) Flush(op *workload.Op) bool { return s.base.Flush(op) }

@@ -63,7 +63,7 @@ func TestReplaySendsWhatWasRecorded(t *testing.T) {
 	var op workload.Op
 	var sent []string
 	for i := range w.Total() + 1 {
-		stream.(workload.Numbered).Turn(i)
+		stream.Turn(i)
 		stream.Next(&op)
 		doc, err := bson.MarshalExtJSON(own.Command(&op.Requests[0]), false, false)
 		if err != nil {
@@ -109,7 +109,7 @@ func TestReplayMakesOperations(t *testing.T) {
 	streams := []workload.Stream{w.Stream(0, 2), w.Stream(1, 2)}
 	for i := range w.Total() {
 		s := streams[i%2]
-		s.(workload.Numbered).Turn(i)
+		s.Turn(i)
 		s.Next(&op)
 		counts[w.Classes()[op.Class].Name]++
 		s.Done(&op, true)
@@ -165,7 +165,7 @@ func FuzzRecording(f *testing.F) {
 			if _, ok := times.Next(); !ok {
 				return
 			}
-			s.(workload.Numbered).Turn(i)
+			s.Turn(i)
 			s.Next(&op)
 			s.Done(&op, true)
 		}

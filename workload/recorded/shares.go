@@ -23,7 +23,6 @@ func Shares(f own.File) (map[string]float64, error) {
 	}
 	m := NewModel(Options{})
 	stream := plan.Stream(plan.Readers(), plan.Readers()+1) // behind the readers of change streams
-	listener := stream.(workload.Listener)
 	var op workload.Op
 	for range drawn {
 		stream.Next(&op)
@@ -36,8 +35,8 @@ func Shares(f own.File) (map[string]float64, error) {
 			if one.fromCommand("", "db", cmd) == nil {
 				m.addStatements(&one)
 			}
-			if listener.Listens(&op, i) { // later requests are made of the answer
-				listener.Answer(&op, i, nil)
+			if stream.Listens(&op, i) { // later requests are made of the answer
+				stream.Answer(&op, i, nil)
 			}
 		}
 		stream.Done(&op, true)

@@ -184,7 +184,7 @@ func FuzzReplay(f *testing.F) {
 			stream := r.Stream(0, 1)
 			var op workload.Op
 			for n := range int64(3) {
-				stream.(workload.Numbered).Turn(n)
+				stream.Turn(n)
 				stream.Next(&op)
 				stream.Done(&op, true)
 			}

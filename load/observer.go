@@ -31,30 +31,23 @@ type Settlement struct {
 	Abandoned bool
 }
 
-// Settler is implemented by streams that record the results of their operations, such as a ledger of writes.
+// Observer is told the result of each operation of one worker.
 //
-// Settle is called exactly once for each operation that Next or Flush returned, before Done, and never while
-// another method of the stream runs. The worker calls it right after the operation. After an abandoned operation the
-// controller calls it, with the outcome [store.Indeterminate] (writes) or [store.Failed], and calls no other method
-// after that. The session of a worker that was abandoned may still read the requests of op, so Settle must not change
-// them or the bytes that they refer to.
+// It is called exactly once for each operation that the stream's Next or Flush returned, before Done, and never while a
+// function of the stream runs. The worker calls it right after the operation. After an abandoned operation the
+// controller calls it, with the outcome [store.Indeterminate] (writes) or [store.Failed], and nothing calls it or the
+// stream after that. The session of a worker that was abandoned may still read the requests of op, so an observer must
+// not change them or the bytes that they refer to.
 //
-// Settle is on the path of every operation: it should not allocate. s is valid until it returns.
-type Settler interface {
-	Settle(op *workload.Op, s *Settlement)
-}
-
-// Apart is implemented by Settlers whose Settle and Verify share no state, so that they may run at the same time. A
-// worker then compares reads without excluding the controller.
-type Apart interface {
-	SettlesApart()
-}
+// It is on the path of every operation: it should not allocate, and share no lock with other workers. s is valid until
+// it returns.
+type Observer func(op *workload.Op, s *Settlement)
 
 // compare lets the stream verify a read. It returns false if the worker was abandoned. It keeps the controller from
-// abandoning the worker, and so from settling the operation, during the verification.
+// abandoning the worker, and so from calling the observer, during the verification.
 func (w *worker) compare(i int, deadline int64) (compared, alive bool) {
-	if !w.turns || w.op.Requests[i].Verb != workload.Find {
-		return w.check(i), true // which does not call the stream, or may run at the same time as Settle
+	if w.observe == nil || w.stream.Verify == nil || w.op.Requests[i].Verb != workload.Find {
+		return w.check(i), true // which does not call the stream, or nobody observes it
 	}
 	if !w.hold(deadline) {
 		return false, false
@@ -64,9 +57,9 @@ func (w *worker) compare(i int, deadline int64) (compared, alive bool) {
 	return compared, true
 }
 
-// reportOutcome settles the operation that has ended.
+// reportOutcome tells the observer of the operation that has ended.
 func (w *worker) reportOutcome(outcome store.Outcome, end int64) {
-	if w.settler == nil {
+	if w.observe == nil {
 		return
 	}
 	s := &w.settlement
@@ -75,15 +68,15 @@ func (w *worker) reportOutcome(outcome store.Outcome, end int64) {
 	if s.Failed >= 0 {
 		s.Attempts, s.Reason = w.res.Attempts, w.res.Reason
 	}
-	w.settler.Settle(&w.op, s)
+	w.observe(&w.op, s)
 }
 
-// reportLost settles the operation of an abandoned worker as unknown. Only the controller calls it, when it has custody
-// of the worker.
+// reportLost tells the observer that the result of the operation of an abandoned worker is unknown. Only the controller
+// calls it, when it has custody of the worker.
 func (w *worker) reportLost(outcome store.Outcome, reason store.Reason, now int64) {
-	if w.settler == nil {
+	if w.observe == nil {
 		return
 	}
-	w.settler.Settle(&w.op, &Settlement{Outcome: outcome, Reason: reason, Failed: -1, Attempts: 1,
+	w.observe(&w.op, &Settlement{Outcome: outcome, Reason: reason, Failed: -1, Attempts: 1,
 		Due: w.due, Sent: w.start, Ended: now, Abandoned: true})
 }

@@ -10,20 +10,22 @@ import (
 	"github.com/plimsoll-bench/plimsoll/workload"
 )
 
-// settlingWorkload counts what its streams are told.
-type settlingWorkload struct {
+// observedWorkload keeps its streams.
+type observedWorkload struct {
 	*fakeWorkload
-	streams chan *settlingStream
+	streams []*observedStream
 }
 
-func (w settlingWorkload) Stream(worker, workers int) workload.Stream {
-	s := &settlingStream{fakeStream: w.fakeWorkload.Stream(worker, workers).(checkingStream).fakeStream}
-	w.streams <- s
-	return s
+func (w *observedWorkload) Stream(worker, _ int) workload.Stream {
+	s := &observedStream{fakeStream: &fakeStream{w: w.fakeWorkload, worker: worker}}
+	w.streams = append(w.streams, s)
+	return workload.Stream{Next: s.Next, Done: s.Done, Flush: s.Flush, Verify: s.Verify}
 }
 
-// settlingStream panics if it is called while it is busy, or if an operation is settled twice or not at all.
-type settlingStream struct {
+func (w *observedWorkload) observe(worker int) Observer { return w.streams[worker].settle }
+
+// observedStream panics if it is called while it is busy, or if an operation is settled twice or not at all.
+type observedStream struct {
 	*fakeStream
 	busy    atomic.Bool
 	open    bool
@@ -31,14 +33,14 @@ type settlingStream struct {
 	settled []Settlement
 }
 
-func (s *settlingStream) enter() func() {
+func (s *observedStream) enter() func() {
 	if !s.busy.CompareAndSwap(false, true) {
 		panic("two goroutines use one stream")
 	}
 	return func() { s.busy.Store(false) }
 }
 
-func (s *settlingStream) Next(op *workload.Op) {
+func (s *observedStream) Next(op *workload.Op) {
 	defer s.enter()()
 	if s.open {
 		panic("an operation was not settled")
@@ -48,7 +50,7 @@ func (s *settlingStream) Next(op *workload.Op) {
 	s.fakeStream.Next(op)
 }
 
-func (s *settlingStream) Flush(op *workload.Op) bool {
+func (s *observedStream) Flush(op *workload.Op) bool {
 	defer s.enter()()
 	if !s.fakeStream.Flush(op) {
 		return false
@@ -58,7 +60,7 @@ func (s *settlingStream) Flush(op *workload.Op) bool {
 	return true
 }
 
-func (s *settlingStream) Done(op *workload.Op, applied bool) {
+func (s *observedStream) Done(op *workload.Op, applied bool) {
 	defer s.enter()()
 	if s.open {
 		panic("an operation is done before it is settled")
@@ -66,13 +68,13 @@ func (s *settlingStream) Done(op *workload.Op, applied bool) {
 	s.fakeStream.Done(op, applied)
 }
 
-func (s *settlingStream) Verify(*workload.Op, int, []byte) (ok, checked bool) {
+func (s *observedStream) Verify(*workload.Op, int, []byte) (ok, checked bool) {
 	defer s.enter()()
 	time.Sleep(time.Microsecond)
 	return true, true
 }
 
-func (s *settlingStream) Settle(_ *workload.Op, st *Settlement) {
+func (s *observedStream) settle(_ *workload.Op, st *Settlement) {
 	defer s.enter()()
 	if !s.open {
 		panic("an operation was settled twice")
@@ -81,24 +83,20 @@ func (s *settlingStream) Settle(_ *workload.Op, st *Settlement) {
 	s.settled = append(s.settled, *st)
 }
 
-// runSettling runs a load of four workers and returns what their streams were told.
-func runSettling(t *testing.T, w *fakeWorkload, cfg Config, do func(call, *store.Result)) []*settlingStream {
+// runObserved runs a load of four workers and returns what their streams were told.
+func runObserved(t *testing.T, w *fakeWorkload, cfg Config, do func(call, *store.Result)) []*observedStream {
 	t.Helper()
-	w.checking = true
-	sw := settlingWorkload{w, make(chan *settlingStream, 4)}
-	cfg.Workers = 4
-	if _, err := Run(context.Background(), cfg, sw, newFakeStore(do), &memorySink{}); err != nil {
+	all := &observedWorkload{fakeWorkload: w}
+	cfg.Workers, cfg.Observe = 4, all.observe
+	if _, err := Run(context.Background(), cfg, all, newFakeStore(do), &memorySink{}); err != nil {
 		t.Fatal(err)
 	}
-	close(sw.streams)
-	var all []*settlingStream
-	for s := range sw.streams {
+	for _, s := range all.streams {
 		if s.given != len(s.settled) {
 			t.Errorf("%d operations were given and %d settled", s.given, len(s.settled))
 		}
-		all = append(all, s)
 	}
-	return all
+	return all.streams
 }
 
 func TestSettlementOfEachRequest(t *testing.T) {
@@ -117,13 +115,12 @@ func TestSettlementOfEachRequest(t *testing.T) {
 		{"unconfirmed", func(_ call, res *store.Result) { res.Outcome = store.Unacknowledged },
 			Settlement{Outcome: store.Unacknowledged, Failed: -1, Attempts: 3}},
 	} {
-		w := &fakeWorkload{parts: 3, checking: true}
-		sw := settlingWorkload{w, make(chan *settlingStream, 1)}
-		if _, err := Run(context.Background(), Config{Workers: 1, Operations: 50}, sw, newFakeStore(c.do),
+		w := &observedWorkload{fakeWorkload: &fakeWorkload{parts: 3}}
+		if _, err := Run(context.Background(), Config{Workers: 1, Operations: 50, Observe: w.observe}, w, newFakeStore(c.do),
 			&memorySink{}); err != nil {
 			t.Fatal(err)
 		}
-		s := <-sw.streams
+		s := w.streams[0]
 		if len(s.settled) != 50 {
 			t.Fatalf("%s: %d settled, want 50", c.name, len(s.settled))
 		}
@@ -141,7 +138,7 @@ func TestSettlementOfEachRequest(t *testing.T) {
 
 // What Flush sends at the end is settled as well.
 func TestSettlementOfTheLastBatch(t *testing.T) {
-	for _, s := range runSettling(t, &fakeWorkload{held: 1}, Config{Operations: 40}, func(call, *store.Result) {}) {
+	for _, s := range runObserved(t, &fakeWorkload{held: 1}, Config{Operations: 40}, func(call, *store.Result) {}) {
 		if n := len(s.settled); n == 0 || s.settled[n-1].Confirmed != 1 {
 			t.Errorf("the flushed batch was not settled: %+v", s.settled)
 		}
@@ -152,7 +149,7 @@ func TestSettlementOfTheLastBatch(t *testing.T) {
 // that moment.
 func TestSettlementOfAbandonedOperations(t *testing.T) {
 	var n atomic.Int64
-	all := runSettling(t, &fakeWorkload{kind: func(int, int64) int { return classInsert }},
+	all := runObserved(t, &fakeWorkload{kind: func(int, int64) int { return classInsert }},
 		Config{Duration: 300 * time.Millisecond, Timeout: 5 * time.Millisecond, Grace: time.Millisecond},
 		func(_ call, res *store.Result) {
 			if n.Add(1)%50 == 0 {
@@ -173,18 +170,18 @@ func TestSettlementAndVerificationExcludeEachOther(t *testing.T) {
 	for range 50 {
 		abort := make(chan struct{})
 		time.AfterFunc(2*time.Millisecond, func() { close(abort) })
-		runSettling(t, &fakeWorkload{parts: 2}, Config{Duration: time.Minute, Abort: abort},
+		runObserved(t, &fakeWorkload{parts: 2}, Config{Duration: time.Minute, Abort: abort},
 			func(_ call, res *store.Result) { res.Doc = []byte("good") })
 	}
 }
 
-func TestSettlementAllocatesNothing(t *testing.T) {
-	w := &worker{crew: &crew{}, settler: &countingSettler{}}
+func TestObservingAllocatesNothing(t *testing.T) {
+	var seen int64
+	w := &worker{crew: &crew{}, observe: func(*workload.Op, *Settlement) { seen++ }}
 	if n := testing.AllocsPerRun(1000, func() { w.reportOutcome(store.OK, 5) }); n != 0 {
 		t.Errorf("%v allocations per settlement", n)
 	}
+	if seen < 1000 {
+		t.Errorf("%d operations were observed", seen)
+	}
 }
-
-type countingSettler struct{ n int64 }
-
-func (c *countingSettler) Settle(*workload.Op, *Settlement) { c.n++ }
