@@ -137,8 +137,8 @@ func keepBooks(raw json.RawMessage, o *run.Options) (fleet.HandOver, error) {
 	if err := json.Unmarshal(raw, &b); err != nil {
 		return nil, fmt.Errorf("the brief of a client of a drill: %w", err)
 	}
-	k := &books{name: b.Workload, share: b.Share, timeout: b.Timeout, ledger: ledger.New(ledger.Options{Run: b.Run, Seed: b.Seed,
-		First: o.Share.Client * b.Writers, Writers: b.Writers, Processes: o.Share.Clients})}
+	k := &books{name: b.Workload, share: b.Share, timeout: b.Timeout, ledger: ledger.New(ledger.Options{
+		Run: b.Run, Seed: b.Seed, First: o.Share.Client * b.Writers, Writers: b.Writers, Processes: o.Share.Clients})}
 	k.place(b.Placement)
 	var began atomic.Pointer[time.Time]
 	ready := o.Ready

@@ -42,7 +42,6 @@ type wrapped struct {
 // Unwrap returns the workload without its ledger.
 func (w *wrapped) Unwrap() workload.Workload { return w.Workload }
 
-// Stream implements [workload.Workload].
 func (w *wrapped) Stream(worker, workers int) workload.Stream {
 	s := &tagger{
 		l: w.l, inner: w.Workload.Stream(worker, workers), run: w.l.opts.Run,

@@ -7,7 +7,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/workload"
 )
 
-// Stream implements [workload.Workload]. The first workers read the change streams of the file.
+// The first workers read the change streams of the file.
 func (p *Plan) Stream(worker, workers int) workload.Stream {
 	s, _ := p.Chosen(worker, workers)
 	return s

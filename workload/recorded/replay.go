@@ -202,7 +202,6 @@ func (r *Replay) take(n int64) (entry, bool) {
 // mostWaiting is from when on operations that nobody took are forgotten.
 const mostWaiting = 1 << 17
 
-// Stream implements [workload.Workload].
 func (r *Replay) Stream(worker, workers int) workload.Stream {
 	s := &replayStream{r: r}
 	s.base, s.choose = r.Plan.Chosen(worker, workers)
