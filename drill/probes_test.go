@@ -38,15 +38,10 @@ func watchedLoad(timeout time.Duration, list []one) []course {
 	return w.courses(true)
 }
 
-const (
-	aSecond = time.Second
-	aMilli  = time.Millisecond
-)
-
 // steadily adds operations of a class that are due every step and take a millisecond.
 func steadily(list []one, class int, from, until, step time.Duration) []one {
 	for at := from; at < until; at += step {
-		list = append(list, one{class, at, at, aMilli, 0})
+		list = append(list, one{class, at, at, time.Millisecond, 0})
 	}
 	return list
 }
@@ -58,15 +53,15 @@ func TestWhatWasNotSentIsNoOutage(t *testing.T) {
 		sent time.Duration // of the read that ends the time without one
 		want time.Duration
 	}{
-		"sent when a worker was free again": {11_650 * aMilli, aMilli},
-		"sent soon, and answered late":      {10_050 * aMilli, 1652 * aMilli},
+		"sent when a worker was free again": {11_650 * time.Millisecond, time.Millisecond},
+		"sent soon, and answered late":      {10_050 * time.Millisecond, 1652 * time.Millisecond},
 	} {
-		list := steadily(nil, 1, 0, 10*aSecond, 2*aMilli)
-		list = append(list, one{1, 10 * aSecond, c.sent, 11_651*aMilli - c.sent, 0})
-		list = steadily(list, 1, 11_652*aMilli, 20*aSecond, 2*aMilli)
+		list := steadily(nil, 1, 0, 10*time.Second, 2*time.Millisecond)
+		list = append(list, one{1, 10 * time.Second, c.sent, 11_651*time.Millisecond - c.sent, 0})
+		list = steadily(list, 1, 11_652*time.Millisecond, 20*time.Second, 2*time.Millisecond)
 		e := effectOf(ofKind(byClass(watchedLoad(0, list)), false),
-			window{from: 1, fault: int64(9 * aSecond), until: int64(20 * aSecond)})
-		if off := time.Duration(e.Outage) - c.want; off.Abs() > 2*aMilli {
+			window{from: 1, fault: int64(9 * time.Second), until: int64(20 * time.Second)})
+		if off := time.Duration(e.Outage) - c.want; off.Abs() > 2*time.Millisecond {
 			t.Errorf("%s: reads were out for %v, want %v", name, time.Duration(e.Outage), c.want)
 		}
 	}
@@ -75,16 +70,16 @@ func TestWhatWasNotSentIsNoOutage(t *testing.T) {
 // The share of throughput is of what was due: operations that waited for a worker until the fault was over are none of
 // its time, whether 64 workers or 1,000 wait for the server.
 func TestThroughputIsOfWhatWasDue(t *testing.T) {
-	const fault, healed, timeout = 10 * aSecond, 18 * aSecond, 2 * aSecond
-	before := steadily(nil, 0, 0, fault, 10*aMilli)
+	const fault, healed, timeout = 10 * time.Second, 18 * time.Second, 2 * time.Second
+	before := steadily(nil, 0, 0, fault, 10*time.Millisecond)
 	many, few := before, before
-	for at := fault; at < healed; at += 10 * aMilli {
+	for at := fault; at < healed; at += 10 * time.Millisecond {
 		many = append(many, one{0, at, at, timeout, store.Timeout})
 	}
-	for at := fault; at < healed; at += 10 * aMilli { // sent together, just before the end
-		few = append(few, one{0, at, healed - 100*aMilli, aMilli, 0})
+	for at := fault; at < healed; at += 10 * time.Millisecond { // sent together, just before the end
+		few = append(few, one{0, at, healed - 100*time.Millisecond, time.Millisecond, 0})
 	}
-	w := window{from: 1, fault: int64(fault), done: int64(fault), healed: int64(healed), until: int64(30 * aSecond)}
+	w := window{from: 1, fault: int64(fault), done: int64(fault), healed: int64(healed), until: int64(30 * time.Second)}
 	shares := map[string]float64{}
 	for name, list := range map[string][]one{"many": many, "few": few} {
 		e := effectOf(byClass(watchedLoad(timeout, list))[0], w)
@@ -94,7 +89,7 @@ func TestThroughputIsOfWhatWasDue(t *testing.T) {
 	if shares["many"] > 0.01 || shares["few"] > 0.27 {
 		t.Errorf("while no write was acknowledged for 8 s, the shares are %v", shares)
 	}
-	e := effectOf(byClass(watchedLoad(timeout, steadily(before, 0, fault, 30*aSecond, 10*aMilli)))[0], w)
+	e := effectOf(byClass(watchedLoad(timeout, steadily(before, 0, fault, 30*time.Second, 10*time.Millisecond)))[0], w)
 	if share := e.During / e.Before; share < 0.99 || share > 1.01 {
 		t.Errorf("nothing was slow, and the share is %v", share)
 	}
@@ -114,7 +109,7 @@ func (d deaf) Do(deadline time.Time, _ *workload.Request, res *store.Result) {
 		res.Fail(store.Failed, store.Timeout, "")
 		return
 	}
-	time.Sleep(aMilli)
+	time.Sleep(time.Millisecond)
 }
 
 func (deaf) Close() error { return nil }
@@ -122,32 +117,32 @@ func (deaf) Close() error { return nil }
 // Probes see what the load does not: reads that go on while all workers wait for writes, and reads that are out then
 // too.
 func TestProbesBesideBusyWorkers(t *testing.T) {
-	for name, c := range map[string]struct{ readsOut time.Duration }{"reads go on": {}, "reads are out too": {1500 * aMilli}} {
+	for name, c := range map[string]struct{ readsOut time.Duration }{"reads go on": {}, "reads are out too": {1500 * time.Millisecond}} {
 		synctest.Test(t, func(t *testing.T) {
 			began := time.Now()
-			out := began.Add(10 * aSecond)
+			out := began.Add(10 * time.Second)
 			p := &probes{list: []*prober{
 				{session: deaf{out, out.Add(c.readsOut)}, timeout: probeAtMost, course: probed(false)},
-				{session: deaf{out, out.Add(6720 * aMilli)}, timeout: probeAtMost, course: probed(true)},
+				{session: deaf{out, out.Add(6720 * time.Millisecond)}, timeout: probeAtMost, course: probed(true)},
 			}}
 			p.begin(t.Context(), began)
-			time.Sleep(12 * aSecond)
-			if p.succeededSince(int64(11 * aSecond)) {
+			time.Sleep(12 * time.Second)
+			if p.succeededSince(int64(11 * time.Second)) {
 				t.Errorf("%s: writes succeed again while they do not", name)
 			}
-			time.Sleep(8 * aSecond)
+			time.Sleep(8 * time.Second)
 			p.end()
-			if !p.succeededSince(int64(17 * aSecond)) {
+			if !p.succeededSince(int64(17 * time.Second)) {
 				t.Errorf("%s: reads and writes do not succeed again", name)
 			}
 			// Two of three workers of the load wait for writes, and then all.
-			list := steadily(steadily(nil, 0, 0, 10*aSecond, 10*aMilli), 1, 0, 10*aSecond, 10*aMilli)
-			list = append(list, one{0, 10 * aSecond, 10 * aSecond, 6720 * aMilli, 0},
-				one{1, 10 * aSecond, 16_720 * aMilli, aMilli, 0})
-			list = steadily(steadily(list, 0, 16_730*aMilli, 20*aSecond, 10*aMilli), 1, 16_730*aMilli, 20*aSecond, 10*aMilli)
+			list := steadily(steadily(nil, 0, 0, 10*time.Second, 10*time.Millisecond), 1, 0, 10*time.Second, 10*time.Millisecond)
+			list = append(list, one{0, 10 * time.Second, 10 * time.Second, 6720 * time.Millisecond, 0},
+				one{1, 10 * time.Second, 16_720 * time.Millisecond, time.Millisecond, 0})
+			list = steadily(steadily(list, 0, 16_730*time.Millisecond, 20*time.Second, 10*time.Millisecond), 1, 16_730*time.Millisecond, 20*time.Second, 10*time.Millisecond)
 			o := &operations{parts: append(watchedLoad(0, list), p.courses(nil)...)}
 			o.byClass = byClass(o.parts)
-			r := &record.DrillRound{WindowEnd: int64(20 * aSecond), Faults: []record.DrillFault{{Injected: int64(9 * aSecond)}}}
+			r := &record.DrillRound{WindowEnd: int64(20 * time.Second), Faults: []record.DrillFault{{Injected: int64(9 * time.Second)}}}
 			o.addEffects(r, 0)
 			reads, writes := r.Of(record.KindReads, ""), r.Of(record.KindWrites, "")
 			if reads == nil || writes == nil || len(r.Effects) != 5 {
@@ -156,7 +151,7 @@ func TestProbesBesideBusyWorkers(t *testing.T) {
 			if over := time.Duration(reads.Outage) - c.readsOut; over < 0 || over > 2*probeEvery {
 				t.Errorf("%s: reads were out for %v, stated are %v", name, c.readsOut, time.Duration(reads.Outage))
 			}
-			if over := time.Duration(writes.Outage) - 6720*aMilli; over < 0 || over > 2*probeEvery {
+			if over := time.Duration(writes.Outage) - 6720*time.Millisecond; over < 0 || over > 2*probeEvery {
 				t.Errorf("%s: writes were out for 6.72 s, stated are %v", name, time.Duration(writes.Outage))
 			}
 			if reads.Before > 101 || reads.Failed > 0 || writes.Failed > 0 {

@@ -125,10 +125,10 @@ func TestSettlementOfEachRequest(t *testing.T) {
 			t.Fatalf("%s: %d settled, want 50", c.name, len(s.settled))
 		}
 		for _, got := range s.settled {
-			if got.Ended < got.Sent {
-				t.Errorf("%s: sent at %d, ended at %d", c.name, got.Sent, got.Ended)
+			if got.Ended < got.Sent || got.Sent < got.Due {
+				t.Errorf("%s: due at %d, sent at %d, ended at %d", c.name, got.Due, got.Sent, got.Ended)
 			}
-			got.Sent, got.Ended = 0, 0
+			got.Due, got.Sent, got.Ended = 0, 0, 0
 			if got != c.want {
 				t.Fatalf("%s: told %+v, want %+v", c.name, got, c.want)
 			}
