@@ -139,7 +139,8 @@ func TestProbesBesideBusyWorkers(t *testing.T) {
 			list := steadily(steadily(nil, 0, 0, 10*time.Second, 10*time.Millisecond), 1, 0, 10*time.Second, 10*time.Millisecond)
 			list = append(list, one{0, 10 * time.Second, 10 * time.Second, 6720 * time.Millisecond, 0},
 				one{1, 10 * time.Second, 16_720 * time.Millisecond, time.Millisecond, 0})
-			list = steadily(steadily(list, 0, 16_730*time.Millisecond, 20*time.Second, 10*time.Millisecond), 1, 16_730*time.Millisecond, 20*time.Second, 10*time.Millisecond)
+			list = steadily(steadily(list, 0, 16_730*time.Millisecond, 20*time.Second, 10*time.Millisecond), 1,
+				16_730*time.Millisecond, 20*time.Second, 10*time.Millisecond)
 			o := &operations{parts: append(watchedLoad(0, list), p.courses(nil)...)}
 			o.byClass = byClass(o.parts)
 			r := &record.DrillRound{WindowEnd: int64(20 * time.Second), Faults: []record.DrillFault{{Injected: int64(9 * time.Second)}}}
