@@ -143,7 +143,8 @@ func TestProbesBesideBusyWorkers(t *testing.T) {
 				16_730*time.Millisecond, 20*time.Second, 10*time.Millisecond)
 			o := &operations{parts: append(watchedLoad(0, list), p.courses(nil)...)}
 			o.byClass = byClass(o.parts)
-			r := &record.DrillRound{WindowEnd: int64(20 * time.Second), Faults: []record.DrillFault{{Injected: int64(9 * time.Second)}}}
+			r := &record.DrillRound{WindowEnd: int64(20 * time.Second),
+				Faults: []record.DrillFault{{Injected: int64(9 * time.Second)}}}
 			o.addEffects(r, 0)
 			reads, writes := r.Of(record.KindReads, ""), r.Of(record.KindWrites, "")
 			if reads == nil || writes == nil || len(r.Effects) != 5 {
