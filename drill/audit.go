@@ -456,13 +456,13 @@ const (
 
 // writeSeeds writes the seed documents: seedRecords on each shard. placed is nil without shards.
 func writeSeeds(ctx context.Context, uri, database string, mark uint32, placed *shards.Map) (*seeds, error) {
-	// They are confirmed by a majority whatever the address says, so that losing them is always wrong.
-	c, err := platform.Connect(uri, options.Client().SetServerSelectionTimeout(10*time.Second).
-		SetWriteConcern(writeconcern.Majority()))
+	c, err := platform.Connect(uri, options.Client().SetServerSelectionTimeout(10*time.Second))
 	if err != nil {
 		return nil, err
 	}
-	s := &seeds{client: c, collection: c.Database(database).Collection(seedCollection)}
+	// They are confirmed by a majority whatever the address says, so that losing them is always wrong.
+	s := &seeds{client: c, collection: c.Database(database).Collection(seedCollection,
+		options.Collection().SetWriteConcern(writeconcern.Majority()))}
 	ctx, cancel := context.WithTimeout(ctx, reachAtMost)
 	defer cancel()
 	for _, id := range seedIDs(placed) {
