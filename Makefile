@@ -115,7 +115,7 @@ mongod: build ## tests on the mongod and mongos in the directory PLIMSOLL_TEST_M
 	$(call gotest,lab/engine lab/topology drill e2e cmd/plimsoll,-count=1 -run '$(MONGOD_TESTS)' -skip '$(LEAVE_OUT)|/^(stand-in|documentdb)$$')
 	@tools/notrun.sh bin/mongod.json
 
-proof: ## what drills state and what other clients see, on the mongod in the directory PLIMSOLL_TEST_MONGOD (25 min)
+proof: ## what drills state and what other clients see, on the mongod in the directory PLIMSOLL_TEST_MONGOD (30 min or more)
 	@[ -x "$$PLIMSOLL_TEST_MONGOD/mongod" ] || { echo "set PLIMSOLL_TEST_MONGOD to a directory with a mongod"; exit 2; }
 	PLIMSOLL_TEST_PROOF=5 $(GO) test ./e2e -count=1 -run '^TestMongoProof$$' -v -timeout 90m
 
