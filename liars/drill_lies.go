@@ -150,7 +150,7 @@ func rollsBack(d *drillTrial) func(*exchange) error {
 				return err
 			}
 			victim, at = docs[0].Lookup("_id"), d.writes
-		case victim.Data != nil && !d.planted && d.writes >= at+8:
+		case victim.Data != nil && !d.planted && d.writes >= at+8 && x.command.writes():
 			d.planted = true
 			return x.beside(bson.D{{Key: "delete", Value: x.command.collection()}, {Key: "deletes", Value: bson.A{
 				bson.D{{Key: "q", Value: bson.D{{Key: "_id", Value: rawOf(victim)}}}, {Key: "limit", Value: 1}}}}})

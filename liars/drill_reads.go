@@ -232,7 +232,7 @@ func rollsBackRead(d *drillTrial) func(*exchange) error {
 		if err := d.honestly(x); err != nil || !d.due() {
 			return err
 		}
-		if x.command.name == "update" && d.rand.IntN(3) == 0 && x.accepted() {
+		if x.command.name == "update" && x.command.writes() && d.rand.IntN(3) == 0 && x.accepted() {
 			docs, err := x.command.documents("updates")
 			if err != nil {
 				return err
