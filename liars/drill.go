@@ -193,6 +193,9 @@ func (c command) writes() bool {
 	return false
 }
 
+// updates reports whether a command is an update of the load.
+func (c command) updates() bool { return c.name == "update" && c.writes() }
+
 // drillSeeds is the collection of the documents that a drill writes besides its load.
 const drillSeeds = "plimsoll_drill_seeds"
 

@@ -70,7 +70,7 @@ func allowWindow(asked *spec.Drill) {
 // accept acknowledges a write that was not forwarded, with the times of the last real acknowledgement.
 func (d *drillTrial) accept(x *exchange) error {
 	doc := bson.D{{Key: "n", Value: int32(1)}}
-	if x.command.name == "update" {
+	if x.command.updates() {
 		doc = append(doc, bson.E{Key: "nModified", Value: int32(1)})
 	}
 	for _, e := range d.last {
@@ -229,7 +229,7 @@ func insertsTwice(d *drillTrial) func(*exchange) error {
 // updatesTwice applies an update once more.
 func updatesTwice(d *drillTrial) func(*exchange) error {
 	return func(x *exchange) error {
-		if err := d.honestly(x); err != nil || x.command.name != "update" || !d.due() || !x.accepted() {
+		if err := d.honestly(x); err != nil || !x.command.updates() || !d.due() || !x.accepted() {
 			return err
 		}
 		docs, err := x.command.documents("updates")
@@ -248,7 +248,7 @@ func useDriver(asked *spec.Drill) { asked.Run.Client = "driver" }
 func appliesRetry(d *drillTrial) func(*exchange) error {
 	victim := ""
 	return func(x *exchange) error {
-		if x.command.name != "update" {
+		if !x.command.updates() {
 			return d.honestly(x)
 		}
 		retry := string(x.command.doc.Lookup("lsid").Data) + string(x.command.doc.Lookup("txnNumber").Data)
@@ -342,7 +342,7 @@ func (d *drillTrial) damaged(doc bsoncore.Document) bsoncore.Document {
 // changesUpdate changes a random byte of the number in {$inc: {counter: number}}.
 func changesUpdate(d *drillTrial) func(*exchange) error {
 	return func(x *exchange) error {
-		if x.command.name != "update" || !d.due() {
+		if !x.command.updates() || !d.due() {
 			return d.honestly(x)
 		}
 		docs, err := x.command.documents("updates")
@@ -361,7 +361,7 @@ func changesUpdate(d *drillTrial) func(*exchange) error {
 func updatesAnother(d *drillTrial) func(*exchange) error {
 	var earlier []byte
 	return func(x *exchange) error {
-		if x.command.name != "update" {
+		if !x.command.updates() {
 			return d.honestly(x)
 		}
 		docs, err := x.command.documents("updates")

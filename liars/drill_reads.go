@@ -154,7 +154,7 @@ func (l *staleLiar) meddle(x *exchange) error {
 	if err := l.d.honestly(x); err != nil {
 		return err
 	}
-	if x.command.name == "update" && x.accepted() {
+	if x.command.updates() && x.accepted() {
 		docs, err := x.command.documents("updates")
 		if err != nil {
 			return err
@@ -232,7 +232,7 @@ func rollsBackRead(d *drillTrial) func(*exchange) error {
 		if err := d.honestly(x); err != nil || !d.due() {
 			return err
 		}
-		if x.command.name == "update" && x.command.writes() && d.rand.IntN(3) == 0 && x.accepted() {
+		if x.command.updates() && d.rand.IntN(3) == 0 && x.accepted() {
 			docs, err := x.command.documents("updates")
 			if err != nil {
 				return err
