@@ -27,6 +27,9 @@ import (
 // helloWithin bounds a query for the role of a member. A member that does not answer within this time hangs.
 const helloWithin = time.Second
 
+// identifyWithin bounds the first queries of a member, which are several commands on a new connection.
+const identifyWithin = 5 * time.Second
+
 // The states of members. A member that the file does not name is not queried.
 const (
 	running     = "running"
@@ -98,15 +101,16 @@ func (m *member) close() {
 
 // hello queries the role of the member now.
 func (m *member) hello(ctx context.Context) (server.Identity, error) {
-	ctx, cancel := context.WithTimeout(ctx, helloWithin)
+	id, within := m.last(), helloWithin
+	if id.Kind == "" {
+		within = identifyWithin
+	}
+	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	c, err := m.commander()
 	if err != nil {
 		return server.Identity{}, err
 	}
-	m.mu.Lock()
-	id := m.identity
-	m.mu.Unlock()
 	if id.Kind == "" {
 		id, err = server.Identify(ctx, c)
 	} else {
