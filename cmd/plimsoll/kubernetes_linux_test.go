@@ -260,7 +260,13 @@ trials: 1
 	if err != nil || s.Status != record.Complete {
 		t.Fatalf("the study ended with %d, %v:\n%s", code, err, output)
 	}
+	measured := 0
 	for _, trial := range s.Trials {
+		if trial.Status == record.TrialFailed || trial.Status == record.TrialLost { // the study repeated it
+			t.Logf("trial %d (%s): %s", trial.Number, trial.Configuration, trial.Problem)
+			continue
+		}
+		measured++
 		r, err := record.OpenRun(filepath.Join(out, trial.Record))
 		if err != nil || r.Lab == nil || len(r.Lab.Volumes) != 1 || len(r.Lab.Hosts) != 1 || len(r.Clients) != 1 {
 			t.Errorf("trial %d (%s) has the lab %+v, %v", trial.Number, trial.Configuration, r.Lab, err)
@@ -275,6 +281,9 @@ trials: 1
 			r.Lab.Hosts[0].Cores != cores || !slices.Contains(kubetest.Nodes, r.Lab.Hosts[0].Name) {
 			t.Errorf("the configuration %s has the volume %+v and the host %+v", trial.Configuration, r.Lab.Volumes[0], r.Lab.Hosts[0])
 		}
+	}
+	if measured != 4 {
+		t.Errorf("%d trials are measured, not one of each configuration", measured)
 	}
 	k.nothingIsLeft(t, "plimsoll-lab")
 }
