@@ -2,6 +2,8 @@ package platform
 
 import (
 	"context"
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -31,6 +33,10 @@ func Watch(ctx context.Context, journal string, healers Healers, tell func(strin
 	}
 	own := filepath.Join(journal, watchDir)
 	release, err := record.Hold(own)
+	if _, gone := os.Stat(own); err != nil && errors.Is(gone, fs.ErrNotExist) {
+		_ = os.Remove(journal) // the process ended in order meanwhile; a journal with faults is not empty
+		return nil
+	}
 	if err != nil {
 		return err
 	}
