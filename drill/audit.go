@@ -360,7 +360,7 @@ func (s *source) reach(ctx context.Context, direct, majority bool) error {
 		if ctx.Err() == nil {
 			wait.Report(ctx, oneLine(err))
 		}
-		if perr := platform.Pause(ctx, pollEvery); perr != nil {
+		if perr := wait.Sleep(ctx, pollEvery); perr != nil {
 			return perr
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/fault"
-	"github.com/plimsoll-bench/plimsoll/platform"
+	"github.com/plimsoll-bench/plimsoll/internal/wait"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/server"
 	"github.com/plimsoll-bench/plimsoll/spec"
@@ -43,7 +43,7 @@ func (r *round) settle(ctx context.Context) {
 		t.voting = t.queryVoting(ctx)
 	}
 	for end := time.Now().Add(settleAtMost); lacking(t.before) != "" && time.Now().Before(end); {
-		if platform.Pause(ctx, pollEvery) != nil {
+		if wait.Sleep(ctx, pollEvery) != nil {
 			return
 		}
 		if t.lab == nil {

@@ -41,7 +41,7 @@ type prober struct {
 	timeout time.Duration
 	shard   string // where the document is, "" if that is not known
 	course  course
-	last    atomic.Int64 // when the last reply arrived that was a success
+	last    atomic.Int64 // when the last request was sent that succeeded
 }
 
 // openProbes opens the connections of the probes of a round. They use a document of each shard in the collection of the

@@ -10,7 +10,6 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/internal/wait"
 	"github.com/plimsoll-bench/plimsoll/lab"
-	"github.com/plimsoll-bench/plimsoll/platform"
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
@@ -80,7 +79,7 @@ func (r *redundancy) wait(ctx context.Context) {
 				wait.Report(limited, missing)
 				r.rebuild(ctx, l)
 			}
-			if err := platform.Pause(limited, pollEvery); err != nil {
+			if err := wait.Sleep(limited, pollEvery); err != nil {
 				return err
 			}
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/drill/ledger"
 	"github.com/plimsoll-bench/plimsoll/fault"
 	"github.com/plimsoll-bench/plimsoll/fleet"
+	"github.com/plimsoll-bench/plimsoll/internal/wait"
 	"github.com/plimsoll-bench/plimsoll/load"
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/platform"
@@ -244,7 +245,7 @@ func (r *round) load(ctx, after context.Context) (*record.Run, error) {
 
 // goesOn says that the load goes on after its measured time.
 func (r *round) goesOn(ctx context.Context) {
-	if platform.Pause(ctx, time.Until(r.measured())) == nil {
+	if wait.Sleep(ctx, time.Until(r.measured())) == nil {
 		r.drill.progress.Note(fmt.Sprintf("the load continues until its events have ended and reads and writes succeed again, at most "+
 			"for %v (--recovery)", r.spec.Recovery))
 	}
@@ -265,13 +266,13 @@ func (r *round) recovered(ctx context.Context) bool {
 	}
 	ended := time.Now()
 	for !r.operations.probes.succeededSince(int64(ended.Sub(r.began))) {
-		if platform.Pause(ctx, probeEvery) != nil {
+		if wait.Sleep(ctx, probeEvery) != nil {
 			return false
 		}
 	}
 	// The load ends at the end of the second in which it may.
 	rest := max(time.Until(ended.Add(spanMost)), time.Until(r.measured().Add(-load.DefaultInterval/2)))
-	return platform.Pause(ctx, rest) == nil
+	return wait.Sleep(ctx, rest) == nil
 }
 
 // place reads the placement of the load's collections in a sharded cluster, just before the load. If it cannot be known

@@ -8,7 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/plimsoll-bench/plimsoll/internal/procid"
 	"github.com/plimsoll-bench/plimsoll/lab/host"
 	"github.com/plimsoll-bench/plimsoll/record"
 )
@@ -64,18 +63,6 @@ func Find(ctx context.Context, home, name string) (Entry, error) {
 // Events reads the events of a lab from its file, even of a dead lab.
 func Events(home, name string) []record.LabEvent {
 	return eventsAfter(filepath.Join(Dir(home, name), eventsFile), 0)
-}
-
-// SupervisorPID is the id of the supervisor of the lab in a directory.
-func SupervisorPID(dir string) (int, error) {
-	var s procid.ID
-	if err := readJSON(dir, supervisorFile, &s); err != nil {
-		return 0, err
-	}
-	if !s.Alive() {
-		return 0, gone(filepath.Base(dir))
-	}
-	return s.PID, nil
 }
 
 // markDead changes the last known state of a lab whose supervisor has ended: the kernel has killed every process, so

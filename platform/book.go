@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/internal/redact"
+	"github.com/plimsoll-bench/plimsoll/internal/wait"
 	"github.com/plimsoll-bench/plimsoll/lab/journal"
 	"github.com/plimsoll-bench/plimsoll/record"
 )
@@ -179,7 +180,7 @@ func (b *book) heal(ctx context.Context, e Entry, step Step) (list []Command, er
 			return list, fmt.Errorf("%w. It was tried %d times. Run it by hand: %s. The fault stays in the journal: see plimsoll platform status",
 				err, try+1, c.Text)
 		}
-		if Pause(ctx, healPauses[try]) != nil {
+		if wait.Sleep(ctx, healPauses[try]) != nil {
 			return list, err
 		}
 	}

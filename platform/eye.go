@@ -9,6 +9,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo"
 
 	"github.com/plimsoll-bench/plimsoll/internal/visible"
+	"github.com/plimsoll-bench/plimsoll/internal/wait"
 )
 
 // lookEvery is the pause between two looks at a member.
@@ -68,7 +69,7 @@ func (e *eye) look(ctx context.Context, before string) {
 			e.notice(at, "broke: "+e.clean(err))
 			return
 		}
-		_ = Pause(ctx, lookEvery) // the loop ends with ctx
+		_ = wait.Sleep(ctx, lookEvery) // the loop ends with ctx
 	}
 }
 

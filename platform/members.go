@@ -19,6 +19,7 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/internal/dial"
 	"github.com/plimsoll-bench/plimsoll/internal/nearest"
+	"github.com/plimsoll-bench/plimsoll/internal/wait"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/server"
 	"github.com/plimsoll-bench/plimsoll/spec"
@@ -354,7 +355,7 @@ func (d *Deployment) choose(ctx context.Context, f spec.Fault) (*member, error) 
 				return nil, err
 			}
 		}
-		if Pause(ctx, 50*time.Millisecond) != nil {
+		if wait.Sleep(ctx, 50*time.Millisecond) != nil {
 			return nil, err
 		}
 	}

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/fault"
-	"github.com/plimsoll-bench/plimsoll/internal/wait"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
@@ -89,9 +88,6 @@ type Command struct {
 
 // Injected says whether the fault was in effect at some time.
 func (i Injection) Injected() bool { return !i.Effective.IsZero() }
-
-// Pause waits for d. It returns why ctx ended if that is earlier.
-func Pause(ctx context.Context, d time.Duration) error { return wait.Sleep(ctx, d) }
 
 // DefaultLimit is the time after which a lab reverts a fault by itself, unless another limit is given.
 const DefaultLimit = 10 * time.Minute

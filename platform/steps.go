@@ -139,7 +139,7 @@ func (i *stepInjector) Verify(ctx context.Context) (Injection, error) {
 		if (told || !asked) && (!at.IsZero() || !watched) {
 			break
 		}
-		if Pause(ctx, witnessEvery) != nil {
+		if wait.Sleep(ctx, witnessEvery) != nil {
 			break
 		}
 	}

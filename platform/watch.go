@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/plimsoll-bench/plimsoll/internal/wait"
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
@@ -49,7 +50,7 @@ func Watch(ctx context.Context, journal string, healers Healers, tell func(strin
 		if !lives {
 			break
 		}
-		if err := Pause(ctx, watchEvery); err != nil {
+		if err := wait.Sleep(ctx, watchEvery); err != nil {
 			return err
 		}
 	}
@@ -65,7 +66,7 @@ func Watch(ctx context.Context, journal string, healers Healers, tell func(strin
 			}
 			continue
 		}
-		if err := Pause(ctx, watchEvery); err != nil {
+		if err := wait.Sleep(ctx, watchEvery); err != nil {
 			return err
 		}
 	}

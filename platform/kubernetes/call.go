@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/plimsoll-bench/plimsoll/internal/kube"
+	"github.com/plimsoll-bench/plimsoll/internal/wait"
 	"github.com/plimsoll-bench/plimsoll/platform"
 )
 
@@ -49,7 +50,7 @@ func (c *cluster) evict(ctx context.Context, name, uid string) error {
 		if !apierrors.IsTooManyRequests(err) {
 			return err
 		}
-		if platform.Pause(ctx, 500*time.Millisecond) != nil {
+		if wait.Sleep(ctx, 500*time.Millisecond) != nil {
 			return fmt.Errorf("a disruption budget does not allow it: %w", err)
 		}
 	}

@@ -19,6 +19,7 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/fault"
 	"github.com/plimsoll-bench/plimsoll/internal/kube"
+	"github.com/plimsoll-bench/plimsoll/internal/wait"
 	"github.com/plimsoll-bench/plimsoll/platform"
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
@@ -63,7 +64,7 @@ func (s *Set) chaos(ctx context.Context, steps *platform.Steps, f spec.Fault, p 
 			if err == nil {
 				return text, nil
 			}
-			if platform.Pause(ctx, 100*time.Millisecond) != nil {
+			if wait.Sleep(ctx, 100*time.Millisecond) != nil {
 				return "", fmt.Errorf("not injected by Chaos Mesh: %w", err)
 			}
 		}
@@ -119,7 +120,7 @@ func (c *cluster) endChaos(ctx context.Context, kind, name string) error {
 		if _, err = r.Get(ctx, name, meta.GetOptions{}); err != nil {
 			break
 		}
-		if platform.Pause(ctx, 100*time.Millisecond) != nil {
+		if wait.Sleep(ctx, 100*time.Millisecond) != nil {
 			return fmt.Errorf("%s %s is not recovered by Chaos Mesh: %w", kind, name, ctx.Err())
 		}
 	}

@@ -16,7 +16,7 @@ import (
 	"k8s.io/client-go/tools/portforward"
 	"k8s.io/client-go/transport/spdy"
 
-	"github.com/plimsoll-bench/plimsoll/platform"
+	"github.com/plimsoll-bench/plimsoll/internal/wait"
 )
 
 // forward leads connections to the pod of a name, whichever pod that is now.
@@ -40,7 +40,7 @@ func newForward(ctx context.Context, c *cluster, w *watch, pod, port string) *fo
 			if k.runs {
 				f.lead(ctx, k.uid)
 			}
-			_ = platform.Pause(ctx, 50*time.Millisecond) // the loop sees the end
+			_ = wait.Sleep(ctx, 50*time.Millisecond) // the loop sees the end
 		}
 	})
 	return f

@@ -27,8 +27,8 @@ import (
 	"github.com/plimsoll-bench/plimsoll/internal/podstate"
 	"github.com/plimsoll-bench/plimsoll/internal/replace"
 	"github.com/plimsoll-bench/plimsoll/internal/safeopen"
+	"github.com/plimsoll-bench/plimsoll/internal/wait"
 	"github.com/plimsoll-bench/plimsoll/lab/journal"
-	"github.com/plimsoll-bench/plimsoll/platform"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
@@ -231,7 +231,7 @@ func (l Labs) awaitPods(ctx context.Context, c *cluster, asked spec.Lab, id stri
 			}
 		}
 		shown.See(why)
-		if cause := platform.Pause(ctx, lookEvery); cause != nil {
+		if cause := wait.Sleep(ctx, lookEvery); cause != nil {
 			return fmt.Errorf("%w: %s", cause, cmp.Or(strings.Join(why, "; "), "the pods of the members are not ready"))
 		}
 	}
@@ -344,7 +344,7 @@ func (c *cluster) remove(ctx context.Context, label string) error {
 		if left == 0 {
 			return nil
 		}
-		if cause := platform.Pause(ctx, lookEvery); cause != nil {
+		if cause := wait.Sleep(ctx, lookEvery); cause != nil {
 			return cause
 		}
 	}

@@ -20,7 +20,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/internal/dial"
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/internal/kube"
-	"github.com/plimsoll-bench/plimsoll/platform"
+	"github.com/plimsoll-bench/plimsoll/internal/wait"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
@@ -126,7 +126,7 @@ func (s *Set) form(ctx context.Context, asked spec.Lab) error {
 		if problem = s.formed(ctx, asked, config); problem == nil {
 			return nil
 		}
-		if cause := platform.Pause(ctx, lookEvery); cause != nil {
+		if cause := wait.Sleep(ctx, lookEvery); cause != nil {
 			return fmt.Errorf("%w: %w", cause, problem)
 		}
 	}

@@ -49,7 +49,7 @@ func newWatch(ctx context.Context, c *cluster, selector string, now []core.Pod) 
 	w.ended.Go(func() {
 		for ctx.Err() == nil {
 			w.follow(ctx, c, selector)
-			_ = platform.Pause(ctx, 100*time.Millisecond) // the loop sees the end
+			_ = wait.Sleep(ctx, 100*time.Millisecond) // the loop sees the end
 		}
 	})
 	return w

@@ -206,7 +206,7 @@ func (d *Deployment) settled(ctx context.Context, is func([]record.LabMember) er
 		if err == nil {
 			err = is(members)
 		}
-		if err == nil || platform.Pause(ctx, pollEvery) != nil {
+		if err == nil || wait.Sleep(ctx, pollEvery) != nil {
 			return members, err
 		}
 	}
@@ -224,7 +224,7 @@ func (d *Deployment) await(ctx context.Context, what string, is func([]record.La
 			wait.Report(ctx, "")
 			return nil
 		}
-		if cause := platform.Pause(ctx, pollEvery); cause != nil {
+		if cause := wait.Sleep(ctx, pollEvery); cause != nil {
 			return errors.Join(fmt.Errorf("timed out while waiting for %s", what), err, cause)
 		}
 	}

@@ -19,6 +19,7 @@ import (
 	vsantypes "github.com/vmware/govmomi/vsan/types"
 
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
+	"github.com/plimsoll-bench/plimsoll/internal/wait"
 	"github.com/plimsoll-bench/plimsoll/platform"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/spec"
@@ -324,7 +325,7 @@ func (s *Storage) comply(ctx context.Context, policy string, disks []diskPolicy,
 		case err != nil && time.Since(answered) > c.spec.Timeout.Std():
 			return err
 		}
-		_ = platform.Pause(ctx, pause) // the next query says why
+		_ = wait.Sleep(ctx, pause) // the next query says why
 	}
 }
 
