@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -260,13 +261,13 @@ trials: 1
 	if err != nil || s.Status != record.Complete {
 		t.Fatalf("the study ended with %d, %v:\n%s", code, err, output)
 	}
-	measured := 0
+	measured := map[string]bool{} // the baseline is measured as a canary too
 	for _, trial := range s.Trials {
 		if trial.Status == record.TrialFailed || trial.Status == record.TrialLost { // the study repeated it
 			t.Logf("trial %d (%s): %s", trial.Number, trial.Configuration, trial.Problem)
 			continue
 		}
-		measured++
+		measured[trial.Configuration] = true
 		r, err := record.OpenRun(filepath.Join(out, trial.Record))
 		if err != nil || r.Lab == nil || len(r.Lab.Volumes) != 1 || len(r.Lab.Hosts) != 1 || len(r.Clients) != 1 {
 			t.Errorf("trial %d (%s) has the lab %+v, %v", trial.Number, trial.Configuration, r.Lab, err)
@@ -282,8 +283,8 @@ trials: 1
 			t.Errorf("the configuration %s has the volume %+v and the host %+v", trial.Configuration, r.Lab.Volumes[0], r.Lab.Hosts[0])
 		}
 	}
-	if measured != 4 {
-		t.Errorf("%d trials are measured, not one of each configuration", measured)
+	if len(measured) != 4 {
+		t.Errorf("the configurations %v are measured, not all four", slices.Sorted(maps.Keys(measured)))
 	}
 	k.nothingIsLeft(t, "plimsoll-lab")
 }

@@ -274,8 +274,10 @@ func (b *bed) healed(t *testing.T, by string) {
 
 // The example runs through a REST service in the pod of an agent. Nothing is broken without a yes.
 func testExample(t *testing.T, b *bed) {
-	b.awaitMember(t, "replicated")
 	names, size := []string{"reattached", "replicated"}, []string{"--smoke"}
+	for _, name := range names { // the tests before this one broke both
+		b.awaitMember(t, name)
+	}
 	if b.replicaSet(t) { // a minute may be too short for three parts
 		names, size = append(names, "replica-set"), []string{"--budget", "3m"}
 	}
@@ -302,6 +304,9 @@ func testExample(t *testing.T, b *bed) {
 		d, err := record.OpenDrill(filepath.Join(out, "parts", name))
 		if err != nil {
 			t.Fatalf("exit code %d: %v\n%s", code, err, text)
+		}
+		if len(d.Rounds) != 1 || len(d.Rounds[0].Faults) != 1 {
+			t.Fatalf("%s: %s %v, %s\n%s", name, d.Verdict, d.Reasons, d.Problem, text)
 		}
 		r := d.Rounds[0]
 		// A busy machine acknowledges too little in a second to say that nothing was lost.
