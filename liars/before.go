@@ -23,7 +23,7 @@ import (
 // beforeFamily starts members of replica sets that are made up, has a platform query them, and asks if a drill begins.
 func beforeFamily() family {
 	f := family{name: "before", verdict: "`plimsoll drill`, before the first fault: nothing is missing, and the fault leaves a majority",
-		parallel: 16, notFound: []string{
+		parallel: 32, notFound: []string{
 			"A member that answers and does nothing else, such as one with a stalled disk: its lag shows it later.",
 			"A member that the address and the platform file do not name: it is not queried.",
 			"The state of sets behind a router, unless the platform file names their members.",
