@@ -35,6 +35,16 @@ func lacking(before record.Lab) string {
 	return strings.Join(list, ", ")
 }
 
+// Refusal is why a drill with these faults does not begin in a state: what is missing, and which fault leaves a set
+// without a majority. It is empty for nothing. voting is the number of members that vote, 0 if it is not known.
+func Refusal(before record.Lab, faults []spec.Fault, voting int) string {
+	return refusal(lacking(before), minority(before, faults, voting))
+}
+
+func refusal(lacked, minority string) string {
+	return strings.Trim(lacked+"; "+minority, "; ")
+}
+
 // settle waits for members that are just starting or catching up, so that only what lasts is refused. The steps that
 // follow report an error.
 func (r *round) settle(ctx context.Context) {
@@ -77,35 +87,48 @@ func wasInPlace(before record.Lab, f record.LabFault) bool {
 // minority says which fault takes one member away and so leaves a set of mongod without a majority, because of the
 // state before it; "" if none does. A server without others has no majority to lose, and several members at once are
 // meant to take it. voting is the number of members that vote, 0 if it is not known: members that are not listed may be
-// up.
+// up. Which listed members do not vote is not known, so those that are up may be among them.
 func minority(before record.Lab, faults []spec.Fault, voting int) string {
 	for _, f := range faults {
 		a := fault.Find(f.Strike.Action)
 		if a == nil || !a.TakesDown {
 			continue
 		}
-		target := f.Strike.Target
-		set, role := "", target
-		if i := strings.LastIndexByte(target, '/'); i >= 0 {
-			set, role = target[:i], target[i+1:]
-		}
 		for _, name := range setsOf(before) {
-			voters, up, hit := 0, 0, false
-			for _, m := range before.Members {
-				if m.Set != name || m.Kind != "mongod" {
-					continue
-				}
-				voters++
-				runs := m.State == "running" && m.Role != "unknown"
-				if runs {
-					up++
-				}
-				hit = hit || runs && (m.Name == target || (set == "" || set == name) && (role == "random" || role == m.Role))
+			listed, up, hit := strikes(before, name, f.Strike.Target)
+			votes := listed
+			if voting > 0 {
+				votes = voting
 			}
-			if hit && voters > 1 && voters >= voting && up-1 <= voters/2 {
-				return fmt.Sprintf("%s leaves %d of %d members of %s, less than a majority", f.Strike, up-1, voters, name)
+			left := up - max(0, listed-votes) - 1
+			if hit && votes > 1 && listed >= votes && left <= votes/2 {
+				return fmt.Sprintf("%s leaves %d of %d members of %s, less than a majority", f.Strike, left, votes, name)
 			}
 		}
 	}
 	return ""
+}
+
+// strikes counts the members of a set that are listed and up, and says whether a target may be one of the latter.
+func strikes(before record.Lab, name, target string) (listed, up int, hit bool) {
+	set, role := "", target
+	if i := strings.LastIndexByte(target, '/'); i >= 0 {
+		set, role = target[:i], target[i+1:]
+	}
+	on := 0 // the target, if it is a host
+	for _, m := range before.Members {
+		if m.Set != name || m.Kind != "mongod" {
+			continue
+		}
+		listed++
+		if m.State != "running" || m.Role == "unknown" {
+			continue
+		}
+		up++
+		if m.Host == target {
+			on++
+		}
+		hit = hit || m.Name == target || (set == "" || set == name) && (role == "random" || role == m.Role)
+	}
+	return listed, up, hit || on == 1
 }

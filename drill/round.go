@@ -177,13 +177,7 @@ func (r *round) prepare(ctx context.Context) error {
 func (r *round) isWhole() error {
 	t := r.target
 	t.lacked, t.minority = lacking(t.before), minority(t.before, r.spec.Faults, t.voting)
-	var list []string
-	for _, text := range []string{t.lacked, t.minority} {
-		if text != "" {
-			list = append(list, text)
-		}
-	}
-	state := strings.Join(list, "; ")
+	state := refusal(t.lacked, t.minority)
 	if state == "" || r.result.Number > 1 {
 		return nil
 	}

@@ -1,6 +1,7 @@
 package drill
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -53,6 +54,22 @@ func TestDeploymentIsWhole(t *testing.T) {
 	kill := []spec.Fault{{Strike: spec.ParseStrike("kill:secondary")}}
 	if minority(two, kill, 2) == "" || minority(two, kill, 3) != "" {
 		t.Error("members that are not listed do not count")
+	}
+	nonvoting := record.Lab{Members: append(slices.Clone(two.Members), member("c", "unreachable"), member("d", "running"))}
+	for voting, want := range map[int]string{0: "leaves 2 of 4", 3: "leaves 1 of 3", 4: "leaves 2 of 4", 5: "", 1: ""} {
+		if got := minority(nonvoting, kill, voting); (got == "") != (want == "") || !strings.Contains(got, want) {
+			t.Errorf("of 4 members %d vote, and one is down: %q", voting, got)
+		}
+	}
+	on := record.Lab{Members: []record.LabMember{member("a", "running"), member("b", "running")}}
+	on.Members[0].Host, on.Members[1].Host = "n1", "n2"
+	power := []spec.Fault{{Strike: spec.ParseStrike("power-off:n1")}}
+	if minority(on, power, 0) == "" {
+		t.Error("the host of a member of two takes no majority")
+	}
+	on.Members[1].Host = "n1"
+	if text := minority(on, power, 0); text != "" {
+		t.Errorf("a host with all members is meant to take the majority, and it says: %s", text)
 	}
 	down := record.Lab{Members: []record.LabMember{member("a", "running"), member("c", "unreachable")}}
 	if text := notRestored(down, down, lag{}); text != "" {

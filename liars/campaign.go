@@ -21,6 +21,7 @@ import (
 func families() []family {
 	return []family{
 		drillFamily(),
+		beforeFamily(),
 		diskFamily(),
 		agentFamily(),
 		clientFamily(),

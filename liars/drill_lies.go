@@ -44,7 +44,7 @@ func drillLies() []deceit {
 		{name: "stale-linearizable", what: "a linearizable read lacks an acknowledged write", make: stale(staleAcknowledged),
 			reads: linearizableReads},
 		{name: "rolled-back-read", what: "a majority read returns an indeterminate write that is rolled back later",
-			make: rollsBackRead, setup: func(asked *spec.Drill) { asked.Run.Load.Operations = 3 * drillOperations },
+			make: rollsBackRead, setup: func(asked *spec.Drill) { asked.Run.Load.Operations = 6 * drillOperations },
 			reads: &spec.Reads{Concern: "majority", Causal: true, Share: 0.7}},
 		{name: "drop-shared", what: "an acknowledged update of a document that many writers update is not applied",
 			make: drops("update"), setup: setUpdates, collections: []string{"usertable"}},

@@ -91,6 +91,7 @@ func FuzzTake(f *testing.F) {
 	}
 	w.miss(inserts, 5, 77)
 	l.shared().count(9, acknowledged)
+	w.open = []undecided{{groups: []uint32{9, 10}, inserts: []int64{3}}}
 	news := l.News()
 	f.Add(news[len(magic) : len(news)-4])
 	f.Add([]byte{})

@@ -117,6 +117,8 @@ type writer struct {
 	told    int                   // absences that were handed over
 	open    []undecided           // transactions of unknown result with updates of a wrapped workload
 
+	openTold int // transactions of unknown result that were handed over
+
 	settle func(*workload.Op, *load.Settlement) (confirmed bool) // of its stream, nil until it has one
 
 	latest atomic.Int64 // 1 + the last acknowledged update, 0 for none; other streams read it

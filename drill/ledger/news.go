@@ -14,7 +14,7 @@ import (
 )
 
 // magic begins a hand-over. Its last byte is the version of the format.
-const magic = "PLMLDG\x00\x04"
+const magic = "PLMLDG\x00\x05"
 
 // News returns everything since the last call, for [Part.Take]. One goroutine calls it. The streams may run meanwhile:
 // then writes under way follow in the next hand-over.
@@ -70,6 +70,22 @@ func (e *encoder) writer(w *writer) {
 	}
 	e.lane(&w.inserts)
 	e.lane(&w.updates)
+	e.undecided(w.open[w.openTold:])
+	w.openTold = len(w.open)
+}
+
+// undecided appends transactions of unknown result.
+func (e *encoder) undecided(list []undecided) {
+	e.put(uint64(len(list)))
+	for _, u := range list {
+		e.put(uint64(len(u.groups)), uint64(len(u.inserts)))
+		for _, g := range u.groups {
+			e.put(uint64(g))
+		}
+		for _, n := range u.inserts {
+			e.put(uint64(n))
+		}
+	}
 }
 
 // lane appends the states since the first that was not settled, the new marks as differences, and the times of the
@@ -213,6 +229,26 @@ func (d *decoder) writer(w *writer) {
 	for _, a := range w.absent {
 		if !w.lane(a.kind).known(a.sequence) {
 			d.Fail()
+		}
+	}
+	d.undecided(w)
+}
+
+func (d *decoder) undecided(w *writer) {
+	for n := d.Get(uint64(mostUndecided - len(w.open))); n > 0 && !d.Bad; n-- {
+		u := undecided{}
+		groups, inserts := d.Get(math.MaxInt32), d.Get(math.MaxInt32) // each takes a byte, so the loops end with the data
+		for ; groups > 0 && !d.Bad; groups-- {
+			u.groups = append(u.groups, uint32(d.Get(groupCount-1)))
+		}
+		for ; inserts > 0 && !d.Bad; inserts-- {
+			u.inserts = append(u.inserts, int64(d.Get(maxSequence)))
+			if last := u.inserts[len(u.inserts)-1]; !w.inserts.known(last) {
+				d.Fail()
+			}
+		}
+		if !d.Bad {
+			w.open = append(w.open, u)
 		}
 	}
 }
