@@ -27,6 +27,7 @@ type MongoSpec struct {
 	Sharded  bool   // an arbiter of a shard
 	ConfigDB string // of routers: SET/HOST:PORT,…
 	Host     host.Host
+	Port     int    // 0: the host chooses
 	DataDir  string // exists when the server is started; see [MongoNode.SetDataDir]
 	LogDir   string // made if it does not exist; stays when the server moves to another host
 	Programs MongoPrograms
@@ -66,7 +67,9 @@ func NewMongoNode(spec MongoSpec) (*MongoNode, error) {
 // assignHost chooses the port and the socket of the node on a host.
 func (n *MongoNode) assignHost(at host.Host) error {
 	port, socket := n.port, ""
-	if n.host == nil || n.host.Address() != at.Address() {
+	if n.spec.Port != 0 {
+		port = n.spec.Port
+	} else if n.host == nil || n.host.Address() != at.Address() {
 		var err error
 		if port, err = at.Port(); err != nil {
 			return fmt.Errorf("cannot find a port for %s on %s: %w", n.spec.Name, at.Name(), err)
@@ -205,6 +208,7 @@ func (n *MongoNode) DeleteData() error {
 func (n *MongoNode) Restored(dir string) (*MongoNode, error) {
 	s := n.spec
 	s.Name, s.Role, s.Set, s.DataDir, s.Host = s.Name+"-restored", MongoStandalone, "", dir, n.Host()
+	s.Port = 0
 	s.LogDir = filepath.Join(s.LogDir, "restored")
 	if n.Role() != MongoStandalone {
 		s.Parameters = maps.Clone(s.Parameters)

@@ -20,6 +20,7 @@ import (
 type placed struct {
 	name, kind string
 	log        string // file; every start appends to it
+	fixed      int    // port; 0: the host chooses
 	inst       installed
 
 	starting sync.Mutex // held by Start: of two at once, one starts a process
@@ -56,9 +57,12 @@ func (n *placed) endpoint() (ip string, port int) {
 
 // assignHost reserves a port on a host.
 func (n *placed) assignHost(h host.Host) error {
-	port, err := h.Port()
-	if err != nil {
-		return fmt.Errorf("%s: %w", n.name, err)
+	port := n.fixed
+	if port == 0 {
+		var err error
+		if port, err = h.Port(); err != nil {
+			return fmt.Errorf("%s: %w", n.name, err)
+		}
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -54,8 +54,19 @@ type Site struct {
 	Hosts   map[string]host.Host
 	// Volume makes, or finds, the storage of a member and returns its directory.
 	Volume func(ctx context.Context, member string) (dir string, err error)
+	// Clients are the address and the credentials that a person chose for a cluster of one member.
+	Clients Clients
 	// Event records an event; the kinds are those of [record.LabEvent]. It returns at once.
 	Event func(kind, text string, data map[string]string)
+}
+
+// Clients says how clients reach a cluster of one member. What is absent, the cluster chooses.
+type Clients struct {
+	Port int
+	// Durability is the level whose gateway has the port; "durable" if absent.
+	Durability string
+	// User and Password are those of a lab with authentication.
+	User, Password string
 }
 
 // Depth limits the queries to servers for a description.
