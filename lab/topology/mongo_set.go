@@ -242,7 +242,7 @@ func helloAll(ctx context.Context, members []*engine.MongoNode) []answer {
 	var wg sync.WaitGroup
 	for i, n := range members {
 		wg.Go(func() {
-			runs := func() bool { return n.Status().Running && !n.IsPaused() }
+			runs := func() bool { return n.Status().Running && !n.Paused() }
 			if runs() {
 				answers[i].Hello, answers[i].err = n.Hello(ctx)
 			}
