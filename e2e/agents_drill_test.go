@@ -14,7 +14,6 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
 
-	"github.com/plimsoll-bench/plimsoll/lab/engine"
 	"github.com/plimsoll-bench/plimsoll/lab/engine/enginetest"
 	"github.com/plimsoll-bench/plimsoll/record"
 )
@@ -24,11 +23,7 @@ import (
 // unexpected. The next agent on its machine removes its record.
 func TestDrillOfAgents(t *testing.T) {
 	inTurn(t, 60)
-	e, err := engine.ByName(t.TempDir(), engine.Mongod)
-	if err != nil {
-		t.Fatal(err)
-	}
-	uri := enginetest.Start(t, e, engine.StartOptions{Binary: enginetest.StandinMongo(t, "8.0.12")}).URI()
+	uri := enginetest.StartSet(t, enginetest.StandinMongo(t, "8.0.12"), 1).URI
 	client, err := dial(uri)
 	if err != nil {
 		t.Fatal(err)

@@ -19,7 +19,6 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/plimsoll-bench/plimsoll/internal/notrun"
-	"github.com/plimsoll-bench/plimsoll/lab/engine"
 	"github.com/plimsoll-bench/plimsoll/lab/engine/enginetest"
 )
 
@@ -69,11 +68,7 @@ func TestKilledCommandsLeaveNoSecrets(t *testing.T) {
 		notrun.Here(t, "secrets that killed commands leave: no real mongod, which has users")
 		return
 	}
-	e, err := engine.ByName(t.TempDir(), engine.Mongod)
-	if err != nil {
-		t.Fatal(err)
-	}
-	uri := enginetest.Start(t, e, engine.StartOptions{Binary: binary}).URI()
+	uri := enginetest.StartSet(t, binary, 1).URI
 	client, err := dial(uri)
 	if err != nil {
 		t.Fatal(err)

@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/plimsoll-bench/plimsoll/lab/engine"
 	"github.com/plimsoll-bench/plimsoll/lab/engine/enginetest"
 	"github.com/plimsoll-bench/plimsoll/load"
 	"github.com/plimsoll-bench/plimsoll/measure"
@@ -28,11 +27,7 @@ func database(t *testing.T) string {
 	if !ok {
 		binary = enginetest.StandinMongo(t, "8.0.12")
 	}
-	e, err := engine.ByName(t.TempDir(), engine.Mongod)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return enginetest.Start(t, e, engine.StartOptions{Binary: binary}).URI()
+	return enginetest.StartSet(t, binary, 1).URI
 }
 
 // loading is a load phase of three agents.

@@ -38,6 +38,7 @@ type supervisor struct {
 	builder builder
 	journal *journal.Journal
 	stop    context.CancelFunc
+	own     Own
 
 	inventory    *inventory
 	inPlace      *inPlace
@@ -54,34 +55,51 @@ type supervisor struct {
 // Supervise makes one lab, keeps it until a request to stop arrives or ctx ends, and removes it. The program that [Up]
 // starts calls it.
 func Supervise(ctx context.Context, dir string) error {
-	release, err := lock(filepath.Join(dir, aliveFile))
-	if errors.Is(err, errBusy) {
-		return errors.New("another process has locked this lab")
-	}
+	s, release, err := begin(ctx, dir)
 	if err != nil {
-		return fmt.Errorf("cannot lock the lab: %w", err)
+		return err
 	}
 	defer release()
+	return s.serve()
+}
+
+// begin locks a lab and makes its supervisor in this process.
+func begin(ctx context.Context, dir string) (s *supervisor, release func(), err error) {
+	unlock, err := lock(filepath.Join(dir, aliveFile))
+	if errors.Is(err, errBusy) {
+		return nil, nil, errors.New("another process has locked this lab")
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("cannot lock the lab: %w", err)
+	}
 	var o order
 	if err := readJSON(dir, orderFile, &o); err != nil {
-		return fmt.Errorf("cannot read the specification of the lab: %w", err)
-	}
-	if err := writeJSON(dir, supervisorFile, procid.Self()); err != nil {
-		return err
+		unlock()
+		return nil, nil, fmt.Errorf("cannot read the specification of the lab: %w", err)
 	}
 	j, err := journal.Open(dir)
-	if err != nil {
-		return err
+	if err == nil {
+		err = writeJSON(dir, supervisorFile, procid.Self())
 	}
-	defer j.Close()
 	r := &labBuilder{dir: dir, order: o, journal: j}
-	s, err := newSupervisor(ctx, dir, o, r, j)
-	if err != nil {
-		return err
+	if err == nil {
+		s, err = newSupervisor(ctx, dir, o, r, j)
 	}
-	defer s.events.close()
+	release = func() {
+		if s != nil {
+			s.events.close()
+		}
+		if j != nil {
+			j.Close()
+		}
+		unlock()
+	}
+	if err != nil {
+		release()
+		return nil, nil, err
+	}
 	r.progress = func(text string) { s.event("progress", text, nil) }
-	return s.serve()
+	return s, release, nil
 }
 
 func newSupervisor(ctx context.Context, dir string, o order, b builder, j *journal.Journal) (*supervisor, error) {
@@ -179,7 +197,7 @@ func (s *supervisor) make() error {
 		return s.withDeadline(ctx, err)
 	}
 	cluster, err := s.builder.cluster(ctx, topology.Site{Spec: p.Spec, Layout: p.Layout, Home: s.order.Home, Dir: s.dir,
-		Journal: s.journal, Hosts: s.inventory.hosts, Volume: s.storage.make, Event: s.event})
+		Journal: s.journal, Hosts: s.inventory.hosts, Volume: s.volume, Clients: s.own.Clients, Event: s.event})
 	if err != nil {
 		return s.withDeadline(ctx, err)
 	}
@@ -190,6 +208,14 @@ func (s *supervisor) make() error {
 	}
 	s.event("progress", fmt.Sprintf(what, len(p.Layout.Members)), nil)
 	return s.withDeadline(ctx, cluster.Start(ctx))
+}
+
+// volume returns the directory of a member's data.
+func (s *supervisor) volume(ctx context.Context, member string) (dir string, err error) {
+	if s.own.Data != "" {
+		return s.own.Data, nil
+	}
+	return s.storage.make(ctx, member)
 }
 
 // withDeadline adds the deadline to an error that it caused.
@@ -246,10 +272,12 @@ func (s *supervisor) setState(state string, why error) {
 func (s *supervisor) teardown(ctx context.Context) error {
 	s.breaker.clearDisks(ctx)
 	if cluster := s.inventory.cluster(); cluster != nil {
-		// Servers do not end in order, because their data are not needed any more.
-		now, cancel := context.WithCancel(ctx)
+		stopping, cancel := context.WithCancel(ctx)
+		if s.own.Data == "" { // servers do not end in order, because their data are not needed any more
+			cancel()
+		}
+		_ = cluster.Stop(stopping) // the journal has the servers that did not end
 		cancel()
-		_ = cluster.Stop(now) // the journal has the servers that did not end
 	}
 	first := s.builder.close(ctx)
 	if err := s.journal.Clean(ctx, Removers()); err != nil {

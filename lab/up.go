@@ -49,7 +49,7 @@ func Up(ctx context.Context, asked spec.Lab, opts Options) (*Handle, error) {
 		return nil, err
 	}
 	asked = p.Spec
-	h, err := create(ctx, asked, opts)
+	h, err := create(asked, opts, func(h *Handle) error { return h.startSupervisor(ctx, opts) })
 	if err != nil {
 		return nil, err
 	}
@@ -67,7 +67,7 @@ func Up(ctx context.Context, asked spec.Lab, opts Options) (*Handle, error) {
 }
 
 // create makes the directory of a lab and starts its supervisor.
-func create(ctx context.Context, asked spec.Lab, opts Options) (*Handle, error) {
+func create(asked spec.Lab, opts Options, start func(*Handle) error) (*Handle, error) {
 	if err := os.MkdirAll(labsDir(opts.Home), 0o700); err != nil {
 		return nil, fmt.Errorf("cannot create the directory of the labs: %w", err)
 	}
@@ -96,7 +96,7 @@ func create(ctx context.Context, asked spec.Lab, opts Options) (*Handle, error) 
 		return nil, errors.Join(fmt.Errorf("cannot write the specification of the lab: %w", err), os.RemoveAll(dir))
 	}
 	h := newHandle(dir)
-	if err := h.startSupervisor(ctx, opts); err != nil {
+	if err := start(h); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
 	return h, nil

@@ -1,24 +1,25 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"text/tabwriter"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/plimsoll-bench/plimsoll/internal/safeopen"
+	"github.com/plimsoll-bench/plimsoll/lab"
 	"github.com/plimsoll-bench/plimsoll/lab/engine"
-	"github.com/plimsoll-bench/plimsoll/lab/process"
-)
-
-const (
-	engineStartLimit = 2 * time.Minute  // until a server answers; seconds are usual
-	engineStopLimit  = 30 * time.Second // until a server exits; it is killed after that
+	"github.com/plimsoll-bench/plimsoll/lab/topology"
+	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // homeDir is the directory of engines and labs.
@@ -127,14 +128,14 @@ reported before the installation starts. It takes five to ten minutes and 1 GB (
 }
 
 func newEngineRunCommand(env *environment) *cobra.Command {
-	var opts engine.StartOptions
-	var access accessFlags
-	var parameters []string
+	var o engineRun
 	cmd := &cobra.Command{
 		Use:   "run ENGINE",
 		Short: "Run one server in the foreground until Ctrl-C",
 		Long: `Run one server on 127.0.0.1 in the foreground. When the server answers a write and a read, its address is
 printed on standard output. Ctrl-C or SIGTERM stops it. If plimsoll is killed, the server is killed too.
+
+The server is a lab of one member, named engine-ID: 'plimsoll lab list' shows it.
 
 mongod runs as a replica set of one member, with write concern majority, transactions, change streams and an
 oplog. With --standalone it runs without them.
@@ -148,64 +149,105 @@ With --tls, it has the name of the file with the certificate authority (tlsCAFil
 		Args:      exactlyOne("engine"),
 		ValidArgs: []string{engine.Mongod, engine.DocumentDB},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			e, err := findEngine(env, args[0])
-			if err != nil {
+			if _, err := findEngine(env, args[0]); err != nil {
 				return err
 			}
-			if opts.Parameters, err = settingsFromFlags(parameters); err != nil {
+			if err := o.complete(cmd.Context(), args[0]); err != nil {
 				return err
 			}
-			if err := access.read(&opts); err != nil {
-				return err
-			}
-			return runEngine(cmd.Context(), env, e, opts)
+			return o.run(cmd.Context(), env)
 		},
 	}
 	f := cmd.Flags()
-	f.IntVar(&opts.Port, "port", 0, "port on 127.0.0.1 (default: a free one)")
-	f.StringVar(&opts.DataDir, "data", "", "data `directory`, not removed at the end (default: a temporary one)")
-	f.StringArrayVar(&parameters, "set", nil, "setting of PostgreSQL or parameter of mongod, `NAME=VALUE` (repeatable)")
-	f.StringVar(&opts.SynchronousCommit, "synchronous-commit", "", "documentdb: `value` of synchronous_commit: on, off, local, remote_write or remote_apply (default on)")
-	f.IntVar(&opts.Connections, "connections", 0, "documentdb: highest number of PostgreSQL sessions of the gateway (default 64)")
-	f.BoolVar(&access.auth, "auth", false, "require clients to log in (SCRAM-SHA-256); the printed address has the password")
-	f.StringVar(&access.user, "user", "", "`user` for --auth (default client)")
-	f.StringVar(&access.passwordFile, "password-file", "", "`file` with the password for --auth (default: a new password for each start)")
-	f.BoolVar(&opts.TLS, "tls", false, "accept TLS connections only, with a new certificate for each start")
-	f.BoolVar(&opts.Standalone, "standalone", false, "mongod: run a standalone server instead of a replica set of one member")
-	f.Float64Var(&opts.CacheGB, "cache-gb", 0, "mongod: size of the WiredTiger cache in GiB (default: chosen by mongod)")
-	f.StringVar(&opts.Binary, "binary", "", "mongod: `path` of the program (default: the newest installed one, then PATH)")
+	f.IntVar(&o.own.Clients.Port, "port", 0, "port on 127.0.0.1 (default: a free one)")
+	f.StringVar(&o.own.Data, "data", "", "data `directory`, not removed at the end (default: a temporary one)")
+	f.StringArrayVar(&o.parameters, "set", nil, "setting of PostgreSQL or parameter of mongod, `NAME=VALUE` (repeatable)")
+	f.StringVar(&o.commit, "synchronous-commit", "", "documentdb: `value` of synchronous_commit at the printed address: on or off (default on)")
+	f.IntVar(&o.connections, "connections", 0, "documentdb: highest number of PostgreSQL sessions of the gateway (default 64)")
+	f.BoolVar(&o.lab.Engine.Authentication, "auth", false, "require clients to log in (SCRAM-SHA-256); the printed address has the password")
+	f.StringVar(&o.own.Clients.User, "user", "", "`user` for --auth (default client)")
+	f.StringVar(&o.passwordFile, "password-file", "", "`file` with the password for --auth (default: a new password for each start)")
+	f.BoolVar(&o.lab.Engine.TLS, "tls", false, "accept TLS connections only, with a new certificate for each start")
+	f.BoolVar(&o.standalone, "standalone", false, "mongod: run a standalone server instead of a replica set of one member")
+	f.Float64Var(&o.cacheGB, "cache-gb", 0, "size of the cache of the server in GiB (default: chosen by the server)")
+	f.StringVar(&o.lab.Engine.Binary, "binary", "", "mongod: `path` of the program (default: the newest installed one, then PATH)")
 	return cmd
 }
 
-type accessFlags struct {
-	auth         bool
-	user         string
+// engineRun is a server in the foreground: a lab of one member.
+type engineRun struct {
+	lab          spec.Lab
+	own          lab.Own
+	parameters   []string
+	commit       string
 	passwordFile string
+	standalone   bool
+	connections  int
+	cacheGB      float64
 }
 
-// defaultUser is the user for --auth.
-const defaultUser = "client"
+const (
+	defaultUser = "client" // for --auth
+	// smallOplog is the oplog of temporary data in MB, mongod's least default. The usual default is 5 % of the free disk.
+	smallOplog = "990"
+)
 
-// read validates the flags and reads the password from its file: command lines can be read by other users.
-func (a accessFlags) read(opts *engine.StartOptions) error {
-	if !a.auth {
-		if a.user != "" || a.passwordFile != "" {
+// complete validates the flags and makes the lab of them.
+func (o *engineRun) complete(ctx context.Context, name string) (err error) {
+	l := &o.lab
+	l.Name, l.Engine.Name, l.Hosts.Mode = lab.Foreground+strings.ToLower(rand.Text()[:8]), name, spec.LabPlain
+	l.Topology.Kind, l.Topology.Members = spec.LabReplicaSet, 1
+	l.Engine.Cache, l.Engine.Connections = spec.Size(o.cacheGB*(1<<30)), spec.Count(o.connections)
+	if l.Engine.Parameters, err = settingsFromFlags(o.parameters); err != nil {
+		return err
+	}
+	switch {
+	case name == engine.Mongod && (o.commit != "" || o.connections != 0):
+		return usageError("--synchronous-commit and --connections are options of documentdb; with mongod use the write concern of the clients")
+	case name == engine.DocumentDB && (o.standalone || l.Engine.Binary != ""):
+		return usageError("--standalone and --binary are options of mongod")
+	case o.commit == "off":
+		o.own.Clients.Durability = "balanced"
+	case o.commit != "" && o.commit != "on":
+		return usageError("--synchronous-commit: %q is neither on nor off", o.commit)
+	}
+	if o.standalone || name == engine.DocumentDB {
+		l.Topology.Kind = spec.LabStandalone
+	} else if o.own.Data == "" {
+		l.Engine.Args = []string{"--oplogSize", smallOplog}
+	}
+	for _, path := range []*string{&l.Engine.Binary, &o.own.Data} { // servers work in another directory
+		if *path != "" {
+			if *path, err = filepath.Abs(*path); err != nil {
+				return err
+			}
+		}
+	}
+	if err := o.readPassword(); err != nil {
+		return err
+	}
+	return withExit(exitUsage, l.Complete())
+}
+
+// readPassword reads the password from its file: command lines can be read by other users.
+func (o *engineRun) readPassword() error {
+	who := &o.own.Clients
+	if !o.lab.Engine.Authentication {
+		if who.User != "" || o.passwordFile != "" {
 			return usageError("--user and --password-file need --auth")
 		}
 		return nil
 	}
-	if opts.User = a.user; opts.User == "" {
-		opts.User = defaultUser
-	}
-	if a.passwordFile == "" {
+	who.User = cmp.Or(who.User, defaultUser)
+	if o.passwordFile == "" {
 		return nil
 	}
-	text, err := safeopen.ReadSecretInput(context.Background(), a.passwordFile)
+	text, err := safeopen.ReadSecretInput(context.Background(), o.passwordFile)
 	if err != nil {
 		return usageError("cannot read the password: %w", err)
 	}
-	if opts.Password = strings.TrimRight(text, "\r\n"); opts.Password == "" {
-		return usageError("the password file %s is empty", a.passwordFile)
+	if who.Password = strings.TrimRight(text, "\r\n"); who.Password == "" {
+		return usageError("the password file %s is empty", o.passwordFile)
 	}
 	return nil
 }
@@ -222,64 +264,39 @@ func settingsFromFlags(pairs []string) (map[string]string, error) {
 	return set, nil
 }
 
-// runEngine runs a server until an interrupt or until it exits. An interrupt is not a failure.
-func runEngine(ctx context.Context, env *environment, e engine.Engine, opts engine.StartOptions) error {
-	ctx, stop := interruptible(ctx, env)
-	defer stop()
-	startCtx, cancel := context.WithTimeout(ctx, engineStartLimit)
-	defer cancel()
-	server, err := e.Start(startCtx, opts)
+// run runs the server until an interrupt or until it exits. An interrupt is not a failure.
+func (o *engineRun) run(ctx context.Context, env *environment) error {
+	home, err := homeDir(env)
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(env.stderr, "starting %s; its address is printed when the server answers\n", e.Name())
-	err = server.Wait(startCtx)
-	if err == nil {
-		fmt.Fprintf(env.stderr, "%s is running: %s%s, data in %s\n", e.Name(), server.Version(), engineForm(e, opts), server.DataDir())
-		for _, p := range server.Status().Processes {
-			if few := engine.FewFiles(p); few != "" && e.Name() == engine.Mongod {
-				fmt.Fprintln(env.stderr, "warning: "+few)
-			}
-		}
-		fmt.Fprintln(direct(env.stdout), server.URI())
-		select {
-		case <-ctx.Done():
-			fmt.Fprintf(env.stderr, "stopping %s\n", e.Name())
-		case <-server.Ended():
-			err = serverExited(server)
-		}
+	self, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("cannot start the server: the path of plimsoll is unknown: %w", err)
 	}
-	if ctx.Err() != nil {
-		err = nil
-	}
-	stopCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), engineStopLimit)
-	defer cancel()
-	return errors.Join(err, server.Stop(stopCtx))
+	ctx, stop := interruptible(ctx, env)
+	defer stop()
+	fmt.Fprintf(env.stderr, "starting %s; its address is printed when the server answers\n", o.lab.Engine.Name)
+	err = lab.Run(ctx, o.lab, lab.Options{Home: home, Executable: self, Progress: func(e record.LabEvent) {
+		if strings.HasPrefix(e.Text, "warning: ") {
+			fmt.Fprintln(env.stderr, e.Text)
+		}
+	}}, o.own, func(c topology.Cluster) {
+		n := c.Nodes()[0]
+		fmt.Fprintf(env.stderr, "%s is running: %s%s, data in %s\n", o.lab.Engine.Name, n.Version(), o.form(), n.DataDir())
+		fmt.Fprintln(direct(env.stdout), c.URIs()[o.own.Clients.Durability])
+	})
+	return labError(err)
 }
 
-func engineForm(e engine.Engine, opts engine.StartOptions) string {
+func (o *engineRun) form() string {
 	switch {
-	case e.Name() != engine.Mongod:
+	case o.lab.Engine.Name != engine.Mongod:
 		return ""
-	case opts.Standalone:
+	case o.standalone:
 		return ", standalone: no write concern majority, transactions or change streams"
 	}
 	return ", a replica set of one member (--standalone: without a replica set)"
-}
-
-// serverExited reports which process of a server exited, with the end of its logs.
-func serverExited(server engine.Server) error {
-	var ends []string
-	for _, p := range server.Status().Processes {
-		if !p.Running {
-			ends = append(ends, fmt.Sprintf("%s (process %d): %s", p.Role, p.PID, p.Exit))
-		}
-	}
-	msg := "the server exited: " + strings.Join(ends, ", ")
-	for _, log := range server.Logs() {
-		msg += process.LogTail(log)
-	}
-	return errors.New(msg)
 }
 
 func newEngineCleanCommand(env *environment) *cobra.Command {
@@ -287,28 +304,41 @@ func newEngineCleanCommand(env *environment) *cobra.Command {
 		Use:   "clean",
 		Short: "Remove what killed plimsoll processes left: servers, temporary data, incomplete installations",
 		Args:  noArguments,
-		RunE: func(*cobra.Command, []string) error {
+		RunE: func(cmd *cobra.Command, _ []string) error {
 			home, err := homeDir(env)
 			if err != nil {
 				return err
 			}
 			removed, err := engine.Cleanup(home)
-			for _, r := range removed {
-				fmt.Fprintln(env.stdout, cleanLine(r))
+			for _, name := range removed {
+				fmt.Fprintln(env.stdout, name+": removed")
 			}
-			return err
+			return errors.Join(err, cleanServers(cmd.Context(), env, home))
 		},
 	}
 }
 
-func cleanLine(r engine.Removed) string {
-	switch {
-	case r.InUse:
-		return r.ID + ": in use, not removed"
-	case r.DataDir != "" && !r.Temporary:
-		return fmt.Sprintf("%s: removed, %d processes killed; its data is still in %s", r.ID, len(r.Killed), r.DataDir)
+// cleanServers removes the labs of servers whose plimsoll was killed.
+func cleanServers(ctx context.Context, env *environment, home string) error {
+	names, err := lab.Names(home)
+	for _, name := range names {
+		if !strings.HasPrefix(name, lab.Foreground) {
+			continue
+		}
+		if h, openErr := lab.Open(ctx, home, name); !errors.Is(openErr, lab.ErrGone) {
+			if openErr == nil {
+				h.Close()
+			}
+			fmt.Fprintln(env.stdout, name+": in use, not removed")
+			continue
+		}
+		if downErr := lab.Down(ctx, home, name, nil); downErr != nil {
+			err = errors.Join(err, downErr)
+			continue
+		}
+		fmt.Fprintln(env.stdout, name+": removed")
 	}
-	return fmt.Sprintf("%s: removed, %d processes killed", r.ID, len(r.Killed))
+	return err
 }
 
 func findEngine(env *environment, name string) (engine.Engine, error) {

@@ -1,6 +1,7 @@
 package kubernetes_test
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"io"
@@ -90,11 +91,39 @@ func (b *breaker) evict(node string) {
 	}
 }
 
+// serve runs the open engine in the foreground until the end of the test, and returns its address.
+func serve(t *testing.T, program, home string) string {
+	t.Helper()
+	cmd := exec.Command(program, "engine", "run", engine.DocumentDB)
+	cmd.Env, cmd.Stderr = append(os.Environ(), "PLIMSOLL_HOME="+home), t.Output()
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = childproc.Start(cmd)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := errors.Join(cmd.Process.Signal(os.Interrupt), cmd.Wait()); err != nil {
+			t.Error(err)
+		}
+	})
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(line)
+}
+
 // outside starts the open engine on this machine, outside of the cluster, and returns its address for pods. The engine
 // listens on loopback only, so the test forwards connections to it.
-func outside(t *testing.T, e engine.Engine) string {
+func outside(t *testing.T, program string, e engine.Engine) string {
 	t.Helper()
-	at, err := url.Parse(enginetest.Start(t, e, engine.StartOptions{}).URI())
+	inst, err := e.Installed(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	at, err := url.Parse(serve(t, program, enginetest.Home(t, filepath.Dir(filepath.Dir(filepath.Dir(inst.Path))))))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,7 +179,7 @@ func TestAgentsOnKubernetes(t *testing.T) {
 		return
 	}
 	c.Load(t, archive)
-	address := outside(t, e)
+	address := outside(t, program, e)
 	t.Run("resumed", func(t *testing.T) { testResumed(t, c, program, address) })
 	t.Run("lost", func(t *testing.T) { testLost(t, c, address) })
 }

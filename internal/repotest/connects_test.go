@@ -75,7 +75,6 @@ var unasked = map[string]string{
 	"fleet/nats/connect.go":                "the server of agents, which only a command that starts a load or an agent opens",
 	"internal/dial/dial.go":                "makes the connections of the other places",
 	"lab/action/probe.go":                  "a member of a lab of this user, of which a fault was injected",
-	"lab/engine/mongod_set.go":             "a server that the lab started",
 	"lab/engine/mongonode_client.go":       "a server that the lab started",
 	"lab/engine/patroni.go":                "a server that the lab started",
 	"lab/engine/postgres_client.go":        "a server that the lab started",

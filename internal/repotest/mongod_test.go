@@ -11,7 +11,7 @@ import (
 var mongodTests = regexp.MustCompile(`(?m)^MONGOD_TESTS := (.*)\$\$$`)
 
 // onMongod are the helpers of tests that run on each mongod of the machine.
-var onMongod = []string{"RealMongo", "RealMongoVar", "eachMongo", "forEachMongod", "forEachEngine", "forEachServer"}
+var onMongod = []string{"RealMongo", "RealMongoVar", "eachMongo", "forEachOwnServer", "forEachMongod", "forEachEngine", "forEachServer"}
 
 // The Makefile target mongod runs all tests on a real mongod.
 func TestMongodTargetIsComplete(t *testing.T) {

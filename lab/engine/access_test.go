@@ -31,7 +31,6 @@ func TestCheckAccess(t *testing.T) {
 		{"", "", ""},
 		{"ada", "", ""},
 		{"A-d.a_1", "x", ""},
-		{"", "hush", "needs a user"},
 		{"ada", "hush\x01", "control characters"},
 		{"a\"b", "hush", "invalid user name"},
 		{"1a", "hush", "invalid user name"},
@@ -41,29 +40,29 @@ func TestCheckAccess(t *testing.T) {
 		{"pg_monitor", "hush", "reserved for the server"},
 		{"documentdb_admin_role", "hush", "reserved for the server"},
 	} {
-		o := StartOptions{User: c.user, Password: c.password}
-		err := checkAccess(&o)
+		err := CheckAccess(c.user, c.password)
 		if (err == nil) != (c.want == "") || err != nil && (!strings.Contains(err.Error(), c.want) ||
 			strings.Contains(err.Error(), "hush")) {
 			t.Errorf("%q, %q: error %v, want one with %q", c.user, c.password, err, c.want)
-		}
-		if err == nil && (o.User == "") != (o.Password == "") {
-			t.Errorf("%q has the password %q", o.User, o.Password)
 		}
 	}
 }
 
 func TestCertificate(t *testing.T) {
 	now := time.Date(2026, 2, 3, 4, 5, 6, 0, time.UTC)
-	c, err := newCertificate(now)
+	c, err := newAuthority(now)
 	if err != nil {
 		t.Fatal(err)
 	}
-	other, err := newCertificate(now)
+	other, err := newAuthority(now)
 	if err != nil {
 		t.Fatal(err)
 	}
-	block, _ := pem.Decode(c.cert)
+	text, _, err := c.issue("host1", "127.0.0.1", now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	block, _ := pem.Decode(text)
 	cert, err := x509.ParseCertificate(block.Bytes)
 	if err != nil {
 		t.Fatal(err)
@@ -74,12 +73,12 @@ func TestCertificate(t *testing.T) {
 		at        time.Time
 		works     bool
 	}{
-		{"localhost", c.authority, now, true},
-		{"127.0.0.1", c.authority, now.Add(300 * 24 * time.Hour), true},
-		{"::1", c.authority, now.Add(-30 * time.Minute), true},
-		{"example.org", c.authority, now, false},
-		{"localhost", other.authority, now, false},
-		{"localhost", c.authority, now.Add(2 * certificateLife), false},
+		{"localhost", c.text, now, true},
+		{"127.0.0.1", c.text, now.Add(300 * 24 * time.Hour), true},
+		{"::1", c.text, now.Add(-30 * time.Minute), true},
+		{"example.org", c.text, now, false},
+		{"localhost", other.text, now, false},
+		{"localhost", c.text, now.Add(2 * certificateLife), false},
 	} {
 		roots := x509.NewCertPool()
 		roots.AppendCertsFromPEM(tc.authority)

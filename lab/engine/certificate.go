@@ -23,16 +23,10 @@ import (
 const (
 	authorityFile   = "ca.pem"   // for clients
 	certificateFile = "cert.pem" // for the server
-	keyFile         = "key.pem"  // for the server, secret
 )
 
 // certificateLife is longer than the life of a lab or a temporary server.
 const certificateLife = 365 * 24 * time.Hour
-
-// certificate is a server's certificate and key and the CA's certificate, as PEM.
-type certificate struct {
-	authority, cert, key []byte
-}
 
 // authority is a CA. Its key is never written to a file, so nobody can make another certificate that its clients trust.
 type authority struct {
@@ -73,16 +67,6 @@ func (a authority) issue(name, address string, now time.Time) (cert, key []byte,
 	keyDER, keyErr := x509.MarshalPKCS8PrivateKey(private)
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: certDER}),
 		pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: keyDER}), errors.Join(certErr, keyErr)
-}
-
-// newCertificate makes a CA and a certificate for loopback.
-func newCertificate(now time.Time) (certificate, error) {
-	a, err := newAuthority(now)
-	if err != nil {
-		return certificate{}, err
-	}
-	cert, key, err := a.issue("localhost", "", now)
-	return certificate{authority: a.text, cert: cert, key: key}, err
 }
 
 // WriteCertificates makes a CA and a certificate for each host, given by name and address. It writes into dir [CAFile]
@@ -140,18 +124,4 @@ func certificateTemplate(name pkix.Name, now time.Time) *x509.Certificate {
 		SerialNumber: new(big.Int).SetBytes(serial), Subject: name,
 		NotBefore: now.Add(-time.Hour), NotAfter: now.Add(certificateLife),
 	}
-}
-
-// write writes the server's files into serverDir, which only the user uid can enter, and the CA's certificate into
-// clientDir.
-func (c certificate) write(clientDir, serverDir string, uid, gid int) error {
-	if err := os.Mkdir(serverDir, 0o700); err != nil {
-		return err
-	}
-	err := os.WriteFile(filepath.Join(clientDir, authorityFile), c.authority, 0o600)
-	for name, text := range map[string][]byte{certificateFile: c.cert, keyFile: c.key} {
-		name = filepath.Join(serverDir, name)
-		err = errors.Join(err, os.WriteFile(name, text, 0o600), os.Chown(name, uid, gid))
-	}
-	return errors.Join(err, os.Chown(serverDir, uid, gid))
 }

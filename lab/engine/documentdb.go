@@ -31,7 +31,6 @@ const (
 // Paths in the data directory of a server.
 const (
 	postgresDir = "postgres" // PostgreSQL's data directory
-	gatewayDir  = "gateway"  // the gateway's state
 	socketDir   = "socket"   // of PostgreSQL's Unix socket; only its user can enter it
 	engineFile  = "engine.json"
 )
@@ -60,10 +59,9 @@ func needRoot(what string) error {
 	return nil
 }
 
-// dataFile marks a data directory. It has the password of PostgreSQL's superuser, so only root can read it.
+// dataFile marks a data directory.
 type dataFile struct {
-	Engine   string `json:"engine"`
-	Password string `json:"password"`
+	Engine string `json:"engine"`
 }
 
 // postgresUser is PostgreSQL's superuser.
@@ -88,51 +86,50 @@ func rootUser(root, name string) (uid, gid uint32, err error) {
 		name, root, filepath.Dir(root))
 }
 
-// prepareData makes the data directory of a server if needed, and reads or makes its password.
-func prepareData(dir string, uid, gid uint32) (dataFile, error) {
+// prepareData makes the data directory of a server if needed.
+func prepareData(dir string, uid, gid uint32) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return dataFile{}, fmt.Errorf("cannot make the data directory: %w", err)
+		return fmt.Errorf("cannot make the data directory: %w", err)
 	}
-	df, err := readDataFile(dir)
-	if err != nil {
-		return df, err
+	if err := markData(dir); err != nil {
+		return err
 	}
-	for _, d := range []string{".", gatewayDir, socketDir} {
+	for _, d := range []string{".", socketDir} {
 		d = filepath.Join(dir, d)
 		if err := os.MkdirAll(d, 0o700); err != nil {
-			return df, err
+			return err
 		}
 		if err := os.Chown(d, int(uid), int(gid)); err != nil {
-			return df, fmt.Errorf("cannot change the owner of the data directory: %w", err)
+			return fmt.Errorf("cannot change the owner of the data directory: %w", err)
 		}
 	}
-	return df, os.Chmod(dir, 0o700)
+	return os.Chmod(dir, 0o700)
 }
 
-// readDataFile reads the file that marks a data directory, or writes it into an empty directory.
-func readDataFile(dir string) (dataFile, error) {
+// markData reads the file that marks a data directory, or writes it into an empty directory.
+func markData(dir string) error {
 	name := filepath.Join(dir, engineFile)
-	df := dataFile{Engine: DocumentDB, Password: randomHex(16)}
+	df := dataFile{Engine: DocumentDB}
 	err := readJSON(name, &df)
 	switch {
 	case err == nil && df.Engine != DocumentDB:
-		return df, fmt.Errorf("%s holds data of the engine %s, not of documentdb", dir, df.Engine)
+		return fmt.Errorf("%s holds data of the engine %s, not of documentdb", dir, df.Engine)
 	case err == nil || !errors.Is(err, os.ErrNotExist):
-		return df, err
+		return err
 	}
 	entries, err := os.ReadDir(dir)
 	if err != nil {
-		return df, err
+		return err
 	}
 	for _, e := range entries {
 		if temporary(name, e.Name()) { // of a start that was killed here; the caller has locked the directory
 			if err := os.Remove(filepath.Join(dir, e.Name())); err != nil {
-				return df, err
+				return err
 			}
 		} else if e.Name() != "lost+found" { // of a new filesystem
-			return df, fmt.Errorf("%s is neither empty nor a data directory of documentdb (it has %s): use an empty or new directory",
+			return fmt.Errorf("%s is neither empty nor a data directory of documentdb (it has %s): use an empty or new directory",
 				dir, e.Name())
 		}
 	}
-	return df, writeJSON(name, &df)
+	return writeJSON(name, &df)
 }

@@ -1,9 +1,8 @@
-// Package engine finds, installs, starts and stops one server of an engine: mongod, or documentdb
+// Package engine finds, installs, starts and stops the servers of an engine: mongod, or documentdb
 // (PostgreSQL with the DocumentDB extension behind the FerretDB gateway).
 //
-// A server is the processes behind one MongoDB address, their data directory and their logs. A journal names
-// everything that a server uses before it is made, so that [Cleanup] can remove what a killed Plimsoll left. Other
-// packages of the lab build replica sets, hosts and volumes. This package generates no load and prints nothing.
+// A [Node] is one process with its data directory and its logs, on a host of a lab. Other packages of the lab build
+// replica sets, hosts and volumes. This package generates no load and prints nothing.
 package engine
 
 import (
@@ -35,39 +34,6 @@ type Engine interface {
 	// Install installs the engine in the home directory, if it is not installed yet. It reports each step to progress,
 	// which may be nil, as a line without a line feed.
 	Install(ctx context.Context, opts InstallOptions, progress func(string)) error
-	// Start starts one server and returns when its processes run; [Server.Wait] waits until it is usable. If the start
-	// fails, no process is left, and the error ends with the last lines of the log.
-	Start(ctx context.Context, opts StartOptions) (Server, error)
-}
-
-// Server is one running server. Its methods may be called from several goroutines.
-type Server interface {
-	// ID is unique in a home directory.
-	ID() string
-	Engine() string
-	// URI is the address for clients. It includes the password if the server was started with a user, so it must not
-	// appear in logs or error messages.
-	URI() string
-	DataDir() string
-	// Logs returns the log files, the most important one first.
-	Logs() []string
-	// Wait returns when a write and a read have succeeded, or with an error if a process of the server has ended or
-	// ctx ends.
-	Wait(ctx context.Context) error
-	Status() Status
-	// Pids returns the ids of all running processes of the server and their children.
-	Pids() []int
-	// Ended is closed when the first process of the server has ended.
-	Ended() <-chan struct{}
-	// Version is the version of the software at its start: "8.0.12", or "PostgreSQL 18.6 …".
-	Version() string
-	// Settings reads the settings with an effect on durability and speed from the running server.
-	Settings(ctx context.Context) (map[string]string, error)
-	// Kill sends SIGKILL to all processes and waits for their end. Data, logs and journal stay.
-	Kill() error
-	// Stop ends the server cleanly, and removes its journal and temporary data. If ctx ends first, Stop kills the
-	// processes that still run and returns an error. After [Server.Kill] it only removes files.
-	Stop(ctx context.Context) error
 }
 
 // Installation describes an engine on this machine.
@@ -103,39 +69,6 @@ type InstallOptions struct {
 	Key string
 	// Platform is the platform part of the mongod archive's name, such as debian12; default: this machine's.
 	Platform string
-}
-
-// StartOptions are the options of one server. The zero value starts a temporary server on a free port.
-type StartOptions struct {
-	// DataDir is made if it does not exist; default: a temporary directory that Stop removes. A directory with other
-	// files than this engine's data is refused.
-	DataDir string
-	// Port is the port on 127.0.0.1; default: a free one.
-	Port int
-	// SynchronousCommit is documentdb's durability level, PostgreSQL's synchronous_commit: on, off, local, remote_write
-	// or remote_apply; default: on.
-	SynchronousCommit string
-	// Connections limits the PostgreSQL sessions of documentdb's gateway; default: 64.
-	Connections int
-	// Standalone starts mongod without a replica set: without majority, transactions, change streams and oplog.
-	// Default: a replica set of one member.
-	Standalone bool
-	// User enables access control: clients must authenticate as this user with SCRAM-SHA-256. Default: every user of
-	// this machine may connect.
-	User string
-	// Password is User's; default: a new one for every start. [Server.URI] includes it.
-	Password string
-	// TLS makes the server accept only connections with TLS. Its certificate is for loopback and temporary;
-	// [Server.URI] names the file with the CA.
-	TLS bool
-	// CacheGB is mongod's WiredTiger cache in GiB; default: mongod's default.
-	CacheGB float64
-	// Parameters are settings of the server by name: PostgreSQL's for documentdb, setParameter's for mongod.
-	Parameters map[string]string
-	// Binary is the mongod to start; default: the newest installed one, then the one on PATH.
-	Binary string
-	// Args are further arguments for mongod, after all others.
-	Args []string
 }
 
 // Status is the state of a server's processes.

@@ -23,6 +23,7 @@ type GatewayOptions struct {
 	Home string // directory of engines
 	Name string
 	Host host.Host
+	Port int    // 0: the host chooses
 	Log  string // file
 	Dir  string // of its state, made if it does not exist
 	// Password of PostgreSQL's superuser.
@@ -58,11 +59,10 @@ func NewGateway(ctx context.Context, o GatewayOptions) (*Gateway, error) {
 	if err != nil {
 		return nil, err
 	}
-	access := StartOptions{User: o.User, Password: o.ClientPassword}
-	if err := checkAccess(&access); err != nil {
+	if err := CheckAccess(o.User, o.ClientPassword); err != nil {
 		return nil, err
 	}
-	g := &Gateway{placed: placed{name: o.Name, kind: "gateway", log: o.Log, inst: inst}, o: o}
+	g := &Gateway{placed: placed{name: o.Name, kind: "gateway", log: o.Log, inst: inst, fixed: o.Port}, o: o}
 	return g, g.assignHost(o.Host)
 }
 

@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// DefaultHome returns the default directory of engines and servers: PLIMSOLL_HOME, or plimsoll in the user's data
+// DefaultHome returns the default directory of engines and labs: PLIMSOLL_HOME, or plimsoll in the user's data
 // directory (XDG). getenv reads the environment.
 func DefaultHome(getenv func(string) string) (string, error) {
 	if dir := getenv("PLIMSOLL_HOME"); dir != "" {
@@ -34,7 +34,6 @@ func DefaultHome(getenv func(string) string) (string, error) {
 //	engines/.installing-NAME-…/    an unfinished installation
 //	engines/.NAME.lock             held during an installation of NAME
 //	engines/NAME-install.log       output of the last installation
-//	run/ID/                        a server: state.json, logs, temporary data
 type layout struct {
 	dir string
 }
@@ -44,9 +43,6 @@ func (l layout) engine(name string) string { return filepath.Join(l.engines(), n
 func (l layout) installing() string        { return filepath.Join(l.engines(), installingPrefix) }
 func (l layout) lock(name string) string   { return filepath.Join(l.engines(), "."+name+".lock") }
 func (l layout) log(name string) string    { return filepath.Join(l.engines(), name+"-install.log") }
-func (l layout) runs() string              { return filepath.Join(l.dir, "run") }
-func (l layout) run(id string) string      { return filepath.Join(l.runs(), id) }
-func (l layout) state(id string) string    { return filepath.Join(l.run(id), "state.json") }
 func installationFile(dir string) string   { return filepath.Join(dir, "installation.json") }
 func (l layout) check() error {
 	if !filepath.IsAbs(l.dir) {

@@ -20,12 +20,7 @@ func tryLock(name string) (unlock func(), err error) {
 	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
 		return nil, err
 	}
-	return lockOpen(name, os.O_RDWR|os.O_CREATE)
-}
-
-// lockOpen locks a file or directory. flags are those of os.OpenFile.
-func lockOpen(name string, flags int) (unlock func(), err error) {
-	f, err := os.OpenFile(name, flags, 0o600)
+	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, err
 	}

@@ -2,21 +2,17 @@ package engine
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/internal/permit"
 	"github.com/plimsoll-bench/plimsoll/lab/process"
-	"github.com/plimsoll-bench/plimsoll/server"
 )
 
 // mongod is MongoDB's server, or a server with the same arguments, such as Percona's. It runs as the user of Plimsoll.
@@ -108,45 +104,6 @@ func programVersion(ctx context.Context, s process.Spec, program, prefix string)
 	return "", fmt.Errorf("%s is not a %s, because --version prints no version of it%s", s.Path, program, process.LastLines(out, 5))
 }
 
-// Start starts one mongod: a replica set of one member, or a standalone.
-func (e *mongod) Start(ctx context.Context, opts StartOptions) (Server, error) {
-	if opts.SynchronousCommit != "" || opts.Connections != 0 {
-		return nil, errors.New("synchronous commit and connections are options of documentdb; with mongod use the write concern of the clients")
-	}
-	if err := checkAccess(&opts); err != nil {
-		return nil, err
-	}
-	if opts.CacheGB < 0 {
-		return nil, fmt.Errorf("invalid cache of %v GiB: use a positive size", opts.CacheGB)
-	}
-	path, version, err := e.choose(ctx, opts.Binary)
-	if err != nil {
-		return nil, err
-	}
-	if opts.Port, err = choosePort(opts.Port); err != nil {
-		return nil, err
-	}
-	b, unlock, err := openServer(e.home, Mongod, opts.DataDir)
-	if err != nil {
-		return nil, err
-	}
-	s := &mongodServer{base: base{book: b, unlock: unlock, version: version}}
-	release, _ := ParseMongoVersion(version) // an unknown version is treated as an old one
-	own, err := s.prepare(opts)
-	if err == nil {
-		_, err = s.launch(ctx, process.Spec{Role: "mongod", Path: path,
-			Args:      append(mongodArgs(opts, s.DataDir(), s.log()), own...),
-			OpenFiles: MongoOpenFiles, Also: mongoEnvironment(release)}, s.output())
-	}
-	if err == nil {
-		err = s.ready(s.access.uri(), "mongodb://"+s.access.address+"/")
-	}
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("mongod did not start: %w", err), s.abandon())
-	}
-	return s, nil
-}
-
 // choose returns the executable to start and its version.
 func (e *mongod) choose(ctx context.Context, binary string) (path, version string, err error) {
 	if binary != "" {
@@ -161,72 +118,4 @@ func (e *mongod) choose(ctx context.Context, binary string) (path, version strin
 	}
 	inst, err := e.Installed(ctx)
 	return inst.executable(), inst.Version, err
-}
-
-// mongodArgs returns the arguments. mongod stays in the foreground, because a forked mongod would outlive Plimsoll.
-func mongodArgs(opts StartOptions, dataDir, log string) []string {
-	args := []string{"--dbpath", dataDir, "--port", strconv.Itoa(opts.Port), "--bind_ip", "127.0.0.1",
-		"--logpath", log, "--logappend"}
-	if !opts.Standalone && opts.DataDir == "" {
-		args = append(args, "--oplogSize", strconv.Itoa(smallOplog))
-	}
-	if opts.CacheGB > 0 {
-		args = append(args, "--wiredTigerCacheSizeGB", strconv.FormatFloat(opts.CacheGB, 'f', -1, 64))
-	}
-	return append(append(args, parameterArgs(opts.Parameters)...), opts.Args...)
-}
-
-// mongodServer is one mongod.
-type mongodServer struct {
-	base
-	access access
-}
-
-func (s *mongodServer) log() string    { return filepath.Join(s.book.dir, "mongod.log") }
-func (s *mongodServer) output() string { return filepath.Join(s.book.dir, "mongod.out") }
-
-// Logs returns mongod's log, and its output, which has the errors about arguments.
-func (s *mongodServer) Logs() []string { return []string{s.log(), s.output()} }
-
-// Wait waits until a majority write and a read succeed.
-func (s *mongodServer) Wait(ctx context.Context) error {
-	log := s.log()
-	if fi, err := os.Stat(log); err != nil || fi.Size() == 0 {
-		log = s.output() // the log may still appear later
-	}
-	err := waitListening(ctx, s.URI(), s.ended)
-	if err == nil {
-		err = s.form(ctx)
-	}
-	if err == nil {
-		err = waitUsable(ctx, withOption(s.URI(), "w=majority"), s.ended)
-	}
-	if err != nil {
-		err = fmt.Errorf("server %s at %s: %w%s", s.ID(), s.book.address(), err, process.LogTail(log))
-	}
-	if err != nil && log != s.log() {
-		return fmt.Errorf("%w%s", err, process.LogTail(s.log()))
-	}
-	return err
-}
-
-func withOption(uri, option string) string {
-	if strings.Contains(uri, "?") {
-		return uri + "&" + option
-	}
-	return uri + "?" + option
-}
-
-// Stop ends mongod with SIGTERM, so that it writes a checkpoint.
-func (s *mongodServer) Stop(ctx context.Context) error {
-	return errors.Join(s.process("mongod").End(ctx, syscall.SIGTERM), s.finish())
-}
-
-func (s *mongodServer) Settings(ctx context.Context) (map[string]string, error) {
-	client, err := connect(s.URI())
-	if err != nil {
-		return nil, err
-	}
-	defer disconnect(client)
-	return readSettings(ctx, "mongod", server.Driver(client))
 }

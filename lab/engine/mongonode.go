@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -9,11 +8,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"strconv"
-	"strings"
-	"sync"
 	"syscall"
-	"time"
 
 	"github.com/plimsoll-bench/plimsoll/lab/host"
 	"github.com/plimsoll-bench/plimsoll/lab/process"
@@ -27,6 +22,7 @@ type MongoSpec struct {
 	Sharded  bool   // an arbiter of a shard
 	ConfigDB string // of routers: SET/HOST:PORT,…
 	Host     host.Host
+	Port     int    // 0: the host chooses
 	DataDir  string // exists when the server is started; see [MongoNode.SetDataDir]
 	LogDir   string // made if it does not exist; stays when the server moves to another host
 	Programs MongoPrograms
@@ -44,14 +40,9 @@ type MongoSpec struct {
 
 // MongoNode is a mongod or a mongos of a lab.
 type MongoNode struct {
-	spec MongoSpec
-
-	mu      sync.Mutex
-	host    host.Host
-	port    int
+	placed
+	spec    MongoSpec // changes under placed.starting and placed.mu
 	socket  string // for the localhost exception on a host whose address is not loopback
-	proc    *process.Process
-	paused  bool
 	clients mongoClients
 }
 
@@ -59,21 +50,29 @@ var _ Node = (*MongoNode)(nil)
 
 // NewMongoNode makes a node that does not run yet, and reserves its port.
 func NewMongoNode(spec MongoSpec) (*MongoNode, error) {
-	n := &MongoNode{spec: spec}
+	kind := "mongod"
+	if spec.Role == MongoRouter {
+		kind = "mongos"
+	}
+	n := &MongoNode{spec: spec, placed: placed{name: spec.Name, kind: kind, log: filepath.Join(spec.LogDir, kind+".out")}}
 	return n, n.assignHost(spec.Host)
 }
 
 // assignHost chooses the port and the socket of the node on a host.
 func (n *MongoNode) assignHost(at host.Host) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
 	port, socket := n.port, ""
-	if n.host == nil || n.host.Address() != at.Address() {
+	if n.spec.Port != 0 {
+		port = n.spec.Port
+	} else if n.host == nil || n.host.Address() != at.Address() {
 		var err error
 		if port, err = at.Port(); err != nil {
-			return fmt.Errorf("cannot find a port for %s on %s: %w", n.spec.Name, at.Name(), err)
+			return fmt.Errorf("cannot find a port for %s on %s: %w", n.name, at.Name(), err)
 		}
 	}
 	if ip := net.ParseIP(at.Address()); n.spec.KeyFile != "" && ip != nil && !ip.IsLoopback() {
-		socket = filepath.Join(at.Dir(), n.spec.Name+".sock")
+		socket = filepath.Join(at.Dir(), n.name+".sock")
 		if len(socket) > longestSocketPath {
 			return fmt.Errorf("the path %s is longer than the limit of sockets (%d bytes): use a directory with a shorter path for labs (--home)",
 				socket, longestSocketPath)
@@ -83,32 +82,11 @@ func (n *MongoNode) assignHost(at host.Host) error {
 	return nil
 }
 
-func (n *MongoNode) Name() string { return n.spec.Name }
-
-func (n *MongoNode) Kind() string {
-	if n.spec.Role == MongoRouter {
-		return "mongos"
-	}
-	return "mongod"
-}
-
 // Role is one of the roles above.
 func (n *MongoNode) Role() string { return n.spec.Role }
 
 // Set is the name of the node's replica set.
 func (n *MongoNode) Set() string { return n.spec.Set }
-
-func (n *MongoNode) Host() host.Host {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return n.host
-}
-
-func (n *MongoNode) Address() string {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return net.JoinHostPort(n.host.Address(), strconv.Itoa(n.port))
-}
 
 func (n *MongoNode) DataDir() string {
 	n.mu.Lock()
@@ -118,6 +96,8 @@ func (n *MongoNode) DataDir() string {
 
 // SetDataDir sets the data directory before the first start.
 func (n *MongoNode) SetDataDir(dir string) {
+	n.starting.Lock()
+	defer n.starting.Unlock()
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.spec.DataDir = dir
@@ -125,6 +105,8 @@ func (n *MongoNode) SetDataDir(dir string) {
 
 // SetConfigDB sets the config servers of a router before a start.
 func (n *MongoNode) SetConfigDB(at string) {
+	n.starting.Lock()
+	defer n.starting.Unlock()
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.spec.ConfigDB = at
@@ -132,7 +114,7 @@ func (n *MongoNode) SetConfigDB(at string) {
 
 // Logs returns the server's log, and its output, which has the errors about arguments.
 func (n *MongoNode) Logs() []string {
-	return []string{filepath.Join(n.spec.LogDir, n.Kind()+".log"), filepath.Join(n.spec.LogDir, n.Kind()+".out")}
+	return []string{filepath.Join(n.spec.LogDir, n.kind+".log"), n.log}
 }
 
 func (n *MongoNode) Version() string { return n.spec.Programs.Version.Text }
@@ -141,49 +123,39 @@ func (n *MongoNode) Version() string { return n.spec.Programs.Version.Text }
 func (n *MongoNode) Release() MongoVersion { return n.spec.Programs.Version }
 
 func (n *MongoNode) Start(ctx context.Context) error {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.proc != nil && n.proc.Running() {
-		return fmt.Errorf("%s already runs as process %d", n.spec.Name, n.proc.PID)
-	}
+	n.starting.Lock()
+	defer n.starting.Unlock()
 	path := n.spec.Programs.Mongod
-	if n.spec.Role == MongoRouter {
+	switch {
+	case n.Status().Running:
+		return fmt.Errorf("%s already runs", n.name)
+	case n.spec.Role == MongoRouter:
 		path = n.spec.Programs.Mongos
-	} else if n.spec.DataDir == "" {
-		return fmt.Errorf("%s has no data directory", n.spec.Name)
+	case n.DataDir() == "":
+		return fmt.Errorf("%s has no data directory", n.name)
 	}
 	if err := n.directories(); err != nil {
 		return err
 	}
 	if n.socket != "" { // a killed server leaves its socket, on which the next one could not listen
 		if err := os.Remove(n.socket); err != nil && !errors.Is(err, os.ErrNotExist) {
-			return fmt.Errorf("cannot remove the old socket of %s: %w", n.spec.Name, err)
+			return fmt.Errorf("cannot remove the old socket of %s: %w", n.name, err)
 		}
 	}
-	out, err := os.OpenFile(n.Logs()[1], os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
-	if err != nil {
-		return fmt.Errorf("cannot open the log of %s: %w", n.spec.Name, err)
-	}
-	defer out.Close() // the process has its own
-	proc, err := n.host.Start(ctx, process.Spec{Role: n.spec.Name, Path: path, Args: n.arguments(), Log: out,
-		OpenFiles: MongoOpenFiles, Also: mongoEnvironment(n.Release())})
-	if err != nil {
-		return fmt.Errorf("cannot start %s on %s: %w", n.spec.Name, n.host.Name(), err)
-	}
-	n.proc, n.paused = proc, false
-	return nil
+	return n.launch(ctx, process.Spec{Role: n.name, Path: path, Args: n.arguments(), OpenFiles: MongoOpenFiles,
+		Also: mongoEnvironment(n.Release())})
 }
 
 // directories makes the directories of logs and data for the owner only.
 func (n *MongoNode) directories() error {
 	if err := os.MkdirAll(n.spec.LogDir, 0o700); err != nil {
-		return fmt.Errorf("cannot make the log directory of %s: %w", n.spec.Name, err)
+		return fmt.Errorf("cannot make the log directory of %s: %w", n.name, err)
 	}
 	if n.spec.DataDir == "" {
 		return nil
 	}
 	if err := errors.Join(os.MkdirAll(n.spec.DataDir, 0o700), os.Chmod(n.spec.DataDir, 0o700)); err != nil {
-		return fmt.Errorf("cannot make the data directory of %s: %w", n.spec.Name, err)
+		return fmt.Errorf("cannot make the data directory of %s: %w", n.name, err)
 	}
 	return nil
 }
@@ -205,6 +177,7 @@ func (n *MongoNode) DeleteData() error {
 func (n *MongoNode) Restored(dir string) (*MongoNode, error) {
 	s := n.spec
 	s.Name, s.Role, s.Set, s.DataDir, s.Host = s.Name+"-restored", MongoStandalone, "", dir, n.Host()
+	s.Port = 0
 	s.LogDir = filepath.Join(s.LogDir, "restored")
 	if n.Role() != MongoStandalone {
 		s.Parameters = maps.Clone(s.Parameters)
@@ -214,13 +187,6 @@ func (n *MongoNode) Restored(dir string) (*MongoNode, error) {
 		s.Parameters["recoverFromOplogAsStandalone"] = "true"
 	}
 	return NewMongoNode(s)
-}
-
-// process returns the last started process, nil before the first start.
-func (n *MongoNode) process() *process.Process {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return n.proc
 }
 
 // Stop ends the process with SIGTERM. A mongod then steps down, writes a checkpoint and ends.
@@ -238,106 +204,15 @@ func (n *MongoNode) Stop(ctx context.Context) error {
 
 func (n *MongoNode) Kill() error {
 	n.clients.close()
-	if p := n.process(); p != nil {
-		p.Kill()
-	}
-	return nil
-}
-
-// Pause stops the process and returns when all its threads have stopped.
-func (n *MongoNode) Pause() error {
-	if err := n.signal(syscall.SIGSTOP, true); err != nil {
-		return err
-	}
-	awaitStopped(n.Pids)
-	return nil
-}
-
-// awaitStopped waits until all threads of the processes have stopped, at most stopTimeout: a thread that waits for a
-// disk stops later, before it does anything else.
-func awaitStopped(pids func() []int) {
-	for end := time.Now().Add(stopTimeout); time.Now().Before(end) && !stopped(pids()); time.Sleep(time.Millisecond) {
-	}
-}
-
-const stopTimeout = 5 * time.Second
-
-// stopped reports whether all threads of the processes have stopped. The kernel stops each thread separately, so a
-// thread on another core may still answer a request after the signal. Without /proc it returns true.
-func stopped(pids []int) bool {
-	for _, pid := range pids {
-		tasks, _ := filepath.Glob(filepath.Join("/proc", strconv.Itoa(pid), "task", "*", "stat"))
-		for _, file := range tasks {
-			text, err := os.ReadFile(file)
-			if err != nil {
-				continue // the thread has ended
-			}
-			_, fields, _ := strings.Cut(string(text[bytes.LastIndexByte(text, ')')+1:]), " ")
-			if fields != "" && !strings.Contains("TtZX", fields[:1]) {
-				return false
-			}
-		}
-	}
-	return true
-}
-
-func (n *MongoNode) Resume() error { return n.signal(syscall.SIGCONT, false) }
-
-func (n *MongoNode) signal(s syscall.Signal, paused bool) error {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.proc == nil || !n.proc.Running() {
-		if paused {
-			return fmt.Errorf("%s does not run, so it cannot be paused", n.spec.Name)
-		}
-		return nil
-	}
-	for _, pid := range append(process.Descendants(n.proc.PID), n.proc.PID) {
-		if err := syscall.Kill(pid, s); err != nil && !errors.Is(err, syscall.ESRCH) {
-			return fmt.Errorf("cannot signal %s (process %d): %w", n.spec.Name, pid, err)
-		}
-	}
-	n.paused = paused
-	return nil
-}
-
-// IsPaused reports whether the process runs and was paused.
-func (n *MongoNode) IsPaused() bool {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return n.paused && n.proc != nil && n.proc.Running()
-}
-
-func (n *MongoNode) Status() Status {
-	p := n.process()
-	if p == nil {
-		return Status{}
-	}
-	s := p.Status()
-	return Status{Running: s.Running, Processes: []ProcessStatus{s}}
-}
-
-func (n *MongoNode) Pids() []int {
-	p := n.process()
-	if p == nil || !p.Running() {
-		return nil
-	}
-	return process.Family(p.PID)
-}
-
-func (n *MongoNode) Ended() <-chan struct{} {
-	if p := n.process(); p != nil {
-		return p.Done
-	}
-	return nil
+	return n.placed.Kill()
 }
 
 // Move sets the host of the next Start. If the address changes, the replica set must be reconfigured.
 func (n *MongoNode) Move(to host.Host) error {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.proc != nil && n.proc.Running() {
-		return fmt.Errorf("%s runs on %s: stop it before it moves to %s", n.spec.Name, n.host.Name(), to.Name())
+	n.starting.Lock()
+	defer n.starting.Unlock()
+	if n.Status().Running {
+		return fmt.Errorf("%s runs on %s: stop it before it moves to %s", n.name, n.Host().Name(), to.Name())
 	}
 	n.clients.close()
 	return n.assignHost(to)

@@ -128,9 +128,10 @@ func CheckMongoCache(cache int64) error {
 // arguments returns the command line of a node. The process stays in the foreground, because a forked one would outlive
 // the lab.
 func (n *MongoNode) arguments() []string {
-	args := []string{"--port", strconv.Itoa(n.port), "--bind_ip", n.host.Address(), "--nounixsocket"}
+	ip, port := n.endpoint()
+	args := []string{"--port", strconv.Itoa(port), "--bind_ip", ip, "--nounixsocket"}
 	if n.socket != "" { // other sockets of a release are in the host's directory too
-		args = []string{"--port", strconv.Itoa(n.port), "--bind_ip", n.host.Address() + "," + n.socket,
+		args = []string{"--port", strconv.Itoa(port), "--bind_ip", ip + "," + n.socket,
 			"--unixSocketPrefix", filepath.Dir(n.socket)}
 	}
 	args = append(args, "--logpath", n.Logs()[0], "--logappend")
@@ -138,7 +139,7 @@ func (n *MongoNode) arguments() []string {
 		args = append(args, "--keyFile", n.spec.KeyFile)
 	}
 	if n.spec.TLSDir != "" {
-		args = append(args, tlsArgs(CAFile(n.spec.TLSDir), hostCertificate(n.spec.TLSDir, n.host.Name()))...)
+		args = append(args, tlsArgs(CAFile(n.spec.TLSDir), hostCertificate(n.spec.TLSDir, n.Host().Name()))...)
 	}
 	if n.spec.Role == MongoRouter {
 		return append(append(args, "--configdb", n.spec.ConfigDB), n.userArgs()...)
@@ -195,7 +196,7 @@ func (n *MongoNode) cache() int64 {
 	if n.spec.Cache > 0 {
 		return n.spec.Cache
 	}
-	if memory := n.host.Limits().Memory; memory > 0 {
+	if memory := n.Host().Limits().Memory; memory > 0 {
 		return MongoCache(memory, n.spec.Sharing)
 	}
 	return 0

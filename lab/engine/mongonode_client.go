@@ -33,6 +33,9 @@ const (
 	AsNobody
 	// AsLocal does not authenticate, and connects so that the localhost exception applies.
 	AsLocal
+	// AsMember is the internal user of members, with the key as password. It is needed on kept data with users, for which
+	// there is no localhost exception.
+	AsMember
 )
 
 // mongoClients has one client for each user, made when it is needed.
@@ -84,6 +87,14 @@ func (n *MongoNode) client(as As) (*mongo.Client, error) {
 			Username: n.spec.User, Password: n.spec.Password})
 	}
 	n.mu.Unlock()
+	if as == AsMember && n.spec.KeyFile != "" {
+		key, err := os.ReadFile(n.spec.KeyFile)
+		if err != nil {
+			return nil, fmt.Errorf("cannot read the key of %s: %w", n.spec.Name, err)
+		}
+		opts.SetAuth(options.Credential{AuthMechanism: "SCRAM-SHA-256", AuthSource: "local", Username: "__system",
+			Password: string(key)})
+	}
 	n.clients.mu.Lock()
 	defer n.clients.mu.Unlock()
 	if client := n.clients.all[as]; client != nil {

@@ -6,8 +6,8 @@ import (
 	"github.com/plimsoll-bench/plimsoll/lab/host"
 )
 
-// Node is one server of a cluster on a host of a lab: a PostgreSQL, an etcd, a gateway, a mongod or a mongos. Unlike a
-// [Server] it can be started again, also on another host. Its methods may be called from several goroutines.
+// Node is one server of a cluster on a host of a lab: a PostgreSQL, an etcd, a gateway, a mongod or a mongos. It can
+// be started again, also on another host. Its methods may be called from several goroutines.
 type Node interface {
 	// Name is unique in the lab. Kind is "postgres", "etcd", "gateway", "mongod" or "mongos".
 	Name() string

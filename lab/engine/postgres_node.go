@@ -105,7 +105,7 @@ func (p *Postgres) Create(ctx context.Context, dir string) error {
 	p.mu.Lock()
 	p.dir = dir
 	p.mu.Unlock()
-	if _, err := prepareData(dir, p.inst.uid, p.inst.gid); err != nil {
+	if err := prepareData(dir, p.inst.uid, p.inst.gid); err != nil {
 		return fmt.Errorf("%s: %w", p.name, err)
 	}
 	if _, err := os.Stat(p.postgresDir()); err == nil {
@@ -167,7 +167,7 @@ func (p *Postgres) Start(ctx context.Context) error {
 	if err := p.noteSegment(); err != nil {
 		return err
 	}
-	if _, err := prepareData(p.DataDir(), p.inst.uid, p.inst.gid); err != nil { // the volume may have been replaced
+	if err := prepareData(p.DataDir(), p.inst.uid, p.inst.gid); err != nil { // the volume may have been replaced
 		return fmt.Errorf("%s: %w", p.name, err)
 	}
 	if err := p.writeFiles(); err != nil {

@@ -108,11 +108,10 @@ func (p *Postgres) MakeUsers(ctx context.Context, user, password string) error {
 	}
 	sql := fmt.Sprintf("alter role %s password %s;", postgresUser, literal(super))
 	if user != "" {
-		access := StartOptions{User: user, Password: password}
-		if err := checkAccess(&access); err != nil {
+		if err := CheckAccess(user, password); err != nil {
 			return err
 		}
-		secret, err := verifier(access.Password, randomHex(8))
+		secret, err := verifier(password, randomHex(8))
 		if err != nil {
 			return err
 		}

@@ -2,7 +2,9 @@ package engine
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
+	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -12,8 +14,9 @@ import (
 // still uses stays. The seventh line of postmaster.pid names it: "key id". The id alone would not do:
 // after a reboot it may be another program's.
 func removeSharedMemory(dataDir string) {
-	lines := postmasterLines(filepath.Join(dataDir, postgresDir, "postmaster.pid"))
-	if len(lines) < 7 {
+	text, err := os.ReadFile(filepath.Join(dataDir, postgresDir, "postmaster.pid"))
+	lines := strings.Split(string(text), "\n")
+	if err != nil || len(lines) < 7 {
 		return
 	}
 	var key, id int

@@ -11,8 +11,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/plimsoll-bench/plimsoll/lab/process"
 )
 
@@ -46,37 +44,6 @@ func TestDefaultHome(t *testing.T) {
 		got, err := DefaultHome(func(name string) string { return c.env[name] })
 		if got != c.want || (err != nil) != (c.want == "") {
 			t.Errorf("%v: %q, error %v, want %q", c.env, got, err, c.want)
-		}
-	}
-}
-
-func TestMongodArgs(t *testing.T) {
-	got := mongodArgs(StartOptions{Port: 5, CacheGB: 0.25, Parameters: map[string]string{"b": "2", "a": "1"},
-		Args: []string{"--quiet"}}, "/d", "/l")
-	want := strings.Fields("--dbpath /d --port 5 --bind_ip 127.0.0.1 --logpath /l --logappend --oplogSize 990 --wiredTigerCacheSizeGB 0.25 --setParameter a=1 --setParameter b=2 --quiet")
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("arguments (-want +got):\n%s", diff)
-	}
-}
-
-func TestMongodRefuses(t *testing.T) {
-	text := filepath.Join(t.TempDir(), "text")
-	if err := os.WriteFile(text, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	e := &mongod{home: layout{t.TempDir()}}
-	for _, c := range []struct {
-		opts StartOptions
-		want string
-	}{
-		{StartOptions{SynchronousCommit: "on"}, "options of documentdb"},
-		{StartOptions{CacheGB: -1}, "invalid cache"},
-		{StartOptions{Password: "x"}, "a password needs a user"},
-		{StartOptions{Binary: text}, "not an executable file"},
-		{StartOptions{Binary: text + "x"}, "no such file"},
-	} {
-		if _, err := e.Start(t.Context(), c.opts); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%+v: error %v, want one with %q", c.opts, err, c.want)
 		}
 	}
 }
@@ -121,67 +88,17 @@ func TestLock(t *testing.T) {
 	unlock()
 }
 
-// A server directory without a journal is one that is being made, or that was interrupted long ago.
-func TestCleanupWithoutJournal(t *testing.T) {
-	home := layout{t.TempDir()}
-	for _, id := range []string{"new", "old"} {
-		if err := os.MkdirAll(home.run(id), 0o700); err != nil {
-			t.Fatal(err)
-		}
-	}
-	long := time.Now().Add(-time.Hour)
-	if err := os.Chtimes(home.run("old"), long, long); err != nil {
-		t.Fatal(err)
-	}
-	broken := home.state("broken")
-	if err := errors.Join(os.MkdirAll(filepath.Dir(broken), 0o700), os.WriteFile(broken, []byte("{"), 0o600)); err != nil {
-		t.Fatal(err)
-	}
-	removed, err := Cleanup(home.dir)
-	if err == nil || !strings.Contains(err.Error(), "broken") {
-		t.Errorf("error %v, want one about the broken journal", err)
-	}
-	if len(removed) != 2 || !removed[0].InUse || removed[1].InUse {
-		t.Errorf("removed %+v", removed)
-	}
-	if _, err := os.Stat(home.run("old")); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("the old one is left: %v", err)
-	}
-}
-
 // A start that was killed while it marked a new data directory does not keep the next one from it.
 func TestDataDirectoryOfAKilledStart(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, temporaryPrefix(engineFile)+"123"), []byte("{"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	made, err := readDataFile(dir)
-	again, againErr := readDataFile(dir)
-	if err != nil || againErr != nil || made.Password == "" || again != made {
-		t.Errorf("%+v, %v; then %+v, %v", made, err, again, againErr)
+	if err := errors.Join(markData(dir), markData(dir)); err != nil {
+		t.Error(err)
 	}
 	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 1 {
 		t.Errorf("the directory has %v, %v", entries, err)
-	}
-}
-
-// Data that a user named stay, whatever becomes of the server.
-func TestCleanupKeepsNamedData(t *testing.T) {
-	home, data := layout{t.TempDir()}, t.TempDir()
-	b, err := openBook(home, Mongod, data)
-	if err != nil {
-		t.Fatal(err)
-	}
-	b.j.Owner.Start++ // an earlier process with this id
-	if err := writeJSON(b.file, &b.j); err != nil {
-		t.Fatal(err)
-	}
-	removed, err := Cleanup(home.dir)
-	if err != nil || len(removed) != 1 || removed[0].Temporary || removed[0].DataDir != data {
-		t.Errorf("removed %+v, error %v", removed, err)
-	}
-	if _, err := os.Stat(data); err != nil {
-		t.Error(err)
 	}
 }
 

@@ -49,17 +49,12 @@ func waitListening(ctx context.Context, uri string, ended <-chan struct{}) error
 
 var errEnded = errors.New("a process of the server has ended before the server was usable")
 
-// finalError is an error for which a retry is useless.
-type finalError struct{ error }
-
-// retry calls try until it succeeds or returns a [finalError]. If ended is closed or ctx ends first, the error includes
-// that of the last try.
+// retry calls try until it succeeds. If ended is closed or ctx ends first, the error includes that of the last try.
 func retry(ctx context.Context, ended <-chan struct{}, try func(context.Context) error) error {
 	for {
 		last := try(ctx)
-		var final *finalError
-		if last == nil || errors.As(last, &final) {
-			return last
+		if last == nil {
+			return nil
 		}
 		select {
 		case <-ended:
@@ -112,17 +107,14 @@ func FreePort() (int, error) {
 	return 0, fmt.Errorf("no port between %d and %d is free on 127.0.0.1. Stop a program that listens there", firstPort, lastPort)
 }
 
-// choosePort checks the port of a user, or finds a free one for 0.
-func choosePort(port int) (int, error) {
-	if port == 0 {
-		return FreePort()
-	}
+// CheckPort returns an error if a server on 127.0.0.1 cannot have the port; 0 stands for any.
+func CheckPort(port int) error {
 	if port < 0 || port > 65535 {
-		return 0, fmt.Errorf("port %d is not between 1 and 65535", port)
+		return fmt.Errorf("port %d is not between 1 and 65535", port)
 	}
 	l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
 	if err != nil {
-		return 0, fmt.Errorf("cannot use port %d of 127.0.0.1 (use another one): %w", port, err)
+		return fmt.Errorf("cannot use port %d of 127.0.0.1 (use another one): %w", port, err)
 	}
-	return port, l.Close()
+	return l.Close()
 }

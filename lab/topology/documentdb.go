@@ -1,6 +1,7 @@
 package topology
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -72,6 +73,9 @@ func newDocumentDB(site Site) (Cluster, error) {
 	}
 	if c.secrets, err = loadSecrets(filepath.Join(site.Dir, "secrets"), site.Spec.Engine.Authentication); err != nil {
 		return nil, err
+	}
+	if site.Spec.Engine.Authentication && site.Clients.User != "" {
+		c.secrets.User, c.secrets.Client = site.Clients.User, cmp.Or(site.Clients.Password, c.secrets.Client)
 	}
 	if c.tlsDir, err = certificates(site); err != nil {
 		return nil, err
@@ -155,6 +159,10 @@ func (c *documentDB) newGateway(ctx context.Context, plan MemberPlan, log string
 	if commit == "" {
 		return nil, fmt.Errorf("%s: %q is not a durability level of documentdb", plan.Name, plan.Durability)
 	}
+	port := 0
+	if plan.Durability == cmp.Or(c.site.Clients.Durability, levelDurable) {
+		port = c.site.Clients.Port
+	}
 	onHost := 0
 	for _, m := range c.site.Layout.Members {
 		if m.Kind == "gateway" && m.Host == plan.Host {
@@ -162,7 +170,7 @@ func (c *documentDB) newGateway(ctx context.Context, plan MemberPlan, log string
 		}
 	}
 	node, err := engine.NewGateway(ctx, engine.GatewayOptions{Home: c.site.Home, Name: plan.Name,
-		Host: c.site.Hosts[plan.Host], Log: log, Dir: filepath.Join(c.site.Dir, "gateways", plan.Name),
+		Host: c.site.Hosts[plan.Host], Port: port, Log: log, Dir: filepath.Join(c.site.Dir, "gateways", plan.Name),
 		Password: c.secrets.Postgres, Commit: commit, Sessions: c.connections(), Beside: onHost,
 		User: c.secrets.User, ClientPassword: c.secrets.Client, TLSDir: c.tlsDir})
 	return &pgGateway{plan: plan, node: node}, err
@@ -172,7 +180,7 @@ func (c *documentDB) connections() int {
 	if n := int(c.site.Spec.Engine.Connections); n > 0 {
 		return n
 	}
-	return 64 // as a single server has
+	return 64 // enough for a few dozen workers without a queue, and few enough for PostgreSQL's process per session
 }
 
 // addresses returns the addresses that may connect to members: all hosts of the lab, because members can move, and this

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/lab/engine"
-	"github.com/plimsoll-bench/plimsoll/lab/host"
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
@@ -88,38 +87,6 @@ func (c *documentDB) describeMember(ctx context.Context, m *pgMember, replicatio
 		}
 	}
 	return d
-}
-
-// describeNode describes a server without its role in the cluster.
-func describeNode(ctx context.Context, n engine.Node, plan MemberPlan, depth Depth) record.LabMember {
-	d := record.LabMember{Name: n.Name(), Kind: n.Kind(), Set: plan.Set, Host: n.Host().Name(), Address: n.Address(),
-		State: nodeState(n), Logs: n.Logs()}
-	if depth > Known { // the search for all children is the most expensive part of a description
-		d.PIDs = n.Pids()
-	}
-	if depth == Settings && d.State == "running" {
-		limit, cancel := context.WithTimeout(ctx, describeTimeout(depth))
-		defer cancel()
-		d.Settings, _ = n.Settings(limit) // none if it does not answer
-	}
-	return d
-}
-
-// nodeState returns a state of [record.LabMember].
-func nodeState(n engine.Node) string {
-	status := n.Status()
-	paused, ok := n.(interface{ Paused() bool })
-	switch {
-	case len(status.Processes) == 0:
-		return "stopped"
-	case !status.Running && status.Processes[0].Exit == "ended": // with status 0
-		return "stopped"
-	case !status.Running:
-		return "dead"
-	case ok && paused.Paused() || n.Host().State() == host.Paused:
-		return "paused"
-	}
-	return "running"
 }
 
 func (c *documentDB) Primary(ctx context.Context, set string) (string, error) {

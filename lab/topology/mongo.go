@@ -1,6 +1,7 @@
 package topology
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"errors"
@@ -34,6 +35,7 @@ type mongoCluster struct {
 	programs engine.MongoPrograms
 	nodes    []*engine.MongoNode
 	plans    map[string]MemberPlan
+	user     string        // of clients and of the lab's own commands
 	password string        // empty without authentication
 	patience time.Duration // limit of a return without progress
 	tlsDir   string        // with the certificates; empty without TLS
@@ -57,7 +59,8 @@ func newMongo(ctx context.Context, site Site) (Cluster, error) {
 	if err := checkMongoArgs(asked, programs.Version); err != nil {
 		return nil, err
 	}
-	c := &mongoCluster{site: site, programs: programs, patience: changeLimit, plans: map[string]MemberPlan{},
+	c := &mongoCluster{site: site, programs: programs, user: cmp.Or(site.Clients.User, mongoUser),
+		patience: changeLimit, plans: map[string]MemberPlan{},
 		roles: map[string]string{}, reported: map[string]string{}, reportedRollbacks: map[string]bool{}}
 	keyFile, err := c.secrets()
 	if err != nil {
@@ -89,7 +92,9 @@ func (c *mongoCluster) secrets() (keyFile string, err error) {
 		return "", err
 	}
 	// base64url needs no escaping in an address.
-	c.password, err = loadSecret(filepath.Join(dir, "mongo-password"), 24, base64.RawURLEncoding.EncodeToString)
+	if c.password = c.site.Clients.Password; c.password == "" {
+		c.password, err = loadSecret(filepath.Join(dir, "mongo-password"), 24, base64.RawURLEncoding.EncodeToString)
+	}
 	return keyFile, err
 }
 
@@ -116,11 +121,12 @@ func (c *mongoCluster) newNode(m MemberPlan, keyFile string) (*engine.MongoNode,
 	own := e.Roles()[roleKey(m.Role)]
 	s := engine.MongoSpec{Name: m.Name, Role: mongoRole(m, asked), Set: m.Set,
 		Sharded: asked.Topology.Kind == spec.LabSharded,
-		Host:    at, LogDir: filepath.Join(c.site.Dir, "members", m.Name), Programs: c.programs, KeyFile: keyFile, TLSDir: c.tlsDir,
+		Host:    at, Port: c.site.Clients.Port,
+		LogDir: filepath.Join(c.site.Dir, "members", m.Name), Programs: c.programs, KeyFile: keyFile, TLSDir: c.tlsDir,
 		Cache: int64(e.Cache), Sharing: sharing(c.site.Layout, m.Host), Volume: int64(asked.Storage.Size),
 		Parameters: own.Parameters, Args: own.Args}
 	if keyFile != "" {
-		s.User, s.Password = mongoUser, c.password
+		s.User, s.Password = c.user, c.password
 	}
 	return engine.NewMongoNode(s)
 }
@@ -155,7 +161,7 @@ func (c *mongoCluster) URIs() map[string]string {
 	u := url.URL{Scheme: "mongodb", Path: "/"}
 	query := url.Values{}
 	if c.password != "" {
-		u.User = url.UserPassword(mongoUser, c.password)
+		u.User = url.UserPassword(c.user, c.password)
 		query.Set("authSource", "admin")
 	}
 	var addresses []string

@@ -77,7 +77,7 @@ func (c *mongoCluster) Return(ctx context.Context, member string) error {
 	if n.Role() == engine.MongoRouter {
 		n.SetConfigDB(c.seeds(mongoConfig)) // config servers may have moved
 	}
-	if n.IsPaused() {
+	if n.Paused() {
 		return fmt.Errorf("%s is paused, so it cannot be started; resume it first", member)
 	}
 	limit, cancel := context.WithTimeout(ctx, changeLimit)
@@ -184,7 +184,7 @@ func (c *mongoCluster) stopServers(ctx context.Context, nodes []*engine.MongoNod
 // members. That is useless when the whole cluster ends, so stopNode shortens the time first (manual: "Server
 // Parameters", shutdownTimeoutMillisForSignaledShutdown). A server that refuses the parameter ends later.
 func (c *mongoCluster) stopNode(ctx context.Context, n *engine.MongoNode) error {
-	if n.Status().Running && !n.IsPaused() && c.programs.Version.AtLeast(5, 0) {
+	if n.Status().Running && !n.Paused() && c.programs.Version.AtLeast(5, 0) {
 		name, as := "shutdownTimeoutMillisForSignaledShutdown", engine.AsUser
 		if n.Role() == engine.MongoRouter {
 			name = "mongosShutdownTimeoutMillisForSignaledShutdown"

@@ -68,19 +68,12 @@ func (c *mongoCluster) Describe(ctx context.Context, depth Depth) []record.LabMe
 // describeLocally describes a member without a query.
 func (c *mongoCluster) describeLocally(n *engine.MongoNode) record.LabMember {
 	plan := c.plans[n.Name()]
-	m := record.LabMember{Name: n.Name(), Kind: n.Kind(), Set: n.Set(), Host: n.Host().Name(), Address: n.Address(),
-		Role: c.lastRole(n), Logs: n.Logs(), State: "stopped"}
-	if plan.Volume {
+	m := describeNode(context.Background(), n, plan, Known) // without a query
+	if m.Role = c.lastRole(n); plan.Volume {
 		m.Volume = plan.Name
 	}
-	st := n.Status()
-	switch {
-	case n.IsPaused():
-		m.State = "paused"
-	case st.Running:
-		m.State = "running"
-	case len(st.Processes) > 0 && st.Processes[0].Exit != "ended":
-		m.State, m.Problem = "dead", st.Processes[0].Exit
+	if m.State == "dead" {
+		m.Problem = n.Status().Processes[0].Exit
 	}
 	if m.State != "running" && (m.Role == "primary" || m.Role == "secondary") {
 		m.Role = "unknown"

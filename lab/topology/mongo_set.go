@@ -88,6 +88,11 @@ func (c *mongoCluster) formSet(ctx context.Context, set string) error {
 	if err != nil {
 		return err
 	}
+	if members := c.inSet(set); !fresh && len(members) == 1 {
+		if err := c.adopt(ctx, members[0]); err != nil {
+			return err
+		}
+	}
 	primary, err := c.awaitPrimary(ctx, set)
 	if err != nil {
 		return err
@@ -127,7 +132,7 @@ func (c *mongoCluster) initiate(ctx context.Context, set string) (fresh bool, er
 	fresh = true
 	err = until(ctx, "the initiation of the set on "+first.Name(), func(ctx context.Context) (bool, error) {
 		err := first.Command(ctx, engine.AsLocal, "admin", bson.D{{Key: "replSetInitiate", Value: config}}, nil)
-		if code(err) == codeAlreadyInitialized {
+		if code(err) == codeAlreadyInitialized || code(err) == codeUnauthorized && len(members) == 1 { // kept data
 			fresh = false
 			return true, nil
 		}
@@ -139,6 +144,30 @@ func (c *mongoCluster) initiate(ctx context.Context, set string) (fresh bool, er
 		return final || ended(first), err
 	})
 	return fresh, err
+}
+
+// adopt gives the set of kept data, which has one member, the present address of this member.
+func (c *mongoCluster) adopt(ctx context.Context, n *engine.MongoNode) error {
+	return until(ctx, "the change of the address in the set of the data", func(ctx context.Context) (bool, error) {
+		have, err := server.QueryOwnConfig(ctx, n.Commander(engine.AsMember))
+		if err != nil {
+			return ended(n), err
+		}
+		if have.Name != n.Set() || len(have.Members) != 1 || !strings.HasPrefix(have.Members[0].Host, "127.0.0.1:") {
+			return true, fmt.Errorf("the data in %s belong to the replica set %s of another deployment; use --standalone, "+
+				"or another directory", n.DataDir(), have.Name)
+		}
+		if have.Members[0].Host == n.Address() {
+			return true, nil
+		}
+		config, err := c.setConfig(n.Set())
+		if err != nil {
+			return true, err
+		}
+		config = append(config, bson.E{Key: "version", Value: have.Version + 1})
+		return false, n.Command(ctx, engine.AsMember, "admin", bson.D{{Key: "replSetReconfig", Value: config},
+			{Key: "force", Value: true}}, nil)
+	})
 }
 
 // code is MongoDB's code of an error, 0 for others.
@@ -213,7 +242,7 @@ func helloAll(ctx context.Context, members []*engine.MongoNode) []answer {
 	var wg sync.WaitGroup
 	for i, n := range members {
 		wg.Go(func() {
-			runs := func() bool { return n.Status().Running && !n.IsPaused() }
+			runs := func() bool { return n.Status().Running && !n.Paused() }
 			if runs() {
 				answers[i].Hello, answers[i].err = n.Hello(ctx)
 			}

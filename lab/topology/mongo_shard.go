@@ -281,7 +281,7 @@ func (c *mongoCluster) Sharding(ctx context.Context) (*record.LabSharding, error
 	spec := c.collection()
 	var all error
 	for _, n := range routers {
-		if !n.Status().Running || n.IsPaused() {
+		if !n.Status().Running || n.Paused() {
 			all = errors.Join(all, fmt.Errorf("%s does not run", n.Name()))
 			continue
 		}

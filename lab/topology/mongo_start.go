@@ -149,21 +149,29 @@ func (c *mongoCluster) seeds(set string) string {
 // ended reports whether the process of a node has ended, so that retries are pointless.
 func ended(n *engine.MongoNode) bool { return !n.Status().Running }
 
-// ensureUser creates the lab's user if it does not exist. The first user of a server is created through the localhost
-// exception (manual: "Localhost Exception in Self-Managed Deployments").
+// ensureUser creates the lab's user, or sets the password of the one that kept data have. The first user of a server is
+// created through the localhost exception (manual: "Localhost Exception in Self-Managed Deployments").
 func (c *mongoCluster) ensureUser(ctx context.Context, n *engine.MongoNode, concern bson.D) error {
 	return until(ctx, "the creation of the lab's user on "+n.Name(), func(ctx context.Context) (bool, error) {
 		if n.Command(ctx, engine.AsUser, "admin", bson.D{{Key: "connectionStatus", Value: 1}}, nil) == nil {
 			return true, nil
 		}
-		command := bson.D{
-			{Key: "createUser", Value: mongoUser}, {Key: "pwd", Value: c.password},
+		fields := bson.D{
+			{Key: "pwd", Value: c.password},
 			{Key: "roles", Value: bson.A{bson.D{{Key: "role", Value: "root"}, {Key: "db", Value: "admin"}}}},
 		}
 		if concern != nil {
-			command = append(command, bson.E{Key: "writeConcern", Value: concern})
+			fields = append(fields, bson.E{Key: "writeConcern", Value: concern})
 		}
-		if err := n.Command(ctx, engine.AsLocal, "admin", command, nil); err != nil {
+		create := append(bson.D{{Key: "createUser", Value: c.user}}, fields...)
+		err := n.Command(ctx, engine.AsLocal, "admin", create, nil)
+		if code(err) == codeUnauthorized { // kept data have users of earlier starts
+			update := append(bson.D{{Key: "updateUser", Value: c.user}}, fields...)
+			if err = n.Command(ctx, engine.AsMember, "admin", update, nil); err != nil {
+				err = n.Command(ctx, engine.AsMember, "admin", create, nil)
+			}
+		}
+		if err != nil {
 			return ended(n), err
 		}
 		// The user exists now. A slow machine may leave too little of this try's time for its first connection.

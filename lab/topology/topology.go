@@ -54,8 +54,19 @@ type Site struct {
 	Hosts   map[string]host.Host
 	// Volume makes, or finds, the storage of a member and returns its directory.
 	Volume func(ctx context.Context, member string) (dir string, err error)
+	// Clients are the address and the credentials that a person chose for a cluster of one member.
+	Clients Clients
 	// Event records an event; the kinds are those of [record.LabEvent]. It returns at once.
 	Event func(kind, text string, data map[string]string)
+}
+
+// Clients says how clients reach a cluster of one member. What is absent, the cluster chooses.
+type Clients struct {
+	Port int
+	// Durability is the level whose gateway has the port; "durable" if absent.
+	Durability string
+	// User and Password are those of a lab with authentication.
+	User, Password string
 }
 
 // Depth limits the queries to servers for a description.
@@ -103,4 +114,36 @@ type Cluster interface {
 	Sharding(ctx context.Context) (*record.LabSharding, error)
 	// Stop shuts all servers down cleanly, and kills them when ctx ends.
 	Stop(ctx context.Context) error
+}
+
+// describeNode describes a server without its role in the cluster.
+func describeNode(ctx context.Context, n engine.Node, plan MemberPlan, depth Depth) record.LabMember {
+	d := record.LabMember{Name: n.Name(), Kind: n.Kind(), Set: plan.Set, Host: n.Host().Name(), Address: n.Address(),
+		State: nodeState(n), Logs: n.Logs()}
+	if depth > Known { // the search for all children is the most expensive part of a description
+		d.PIDs = n.Pids()
+	}
+	if depth == Settings && d.State == "running" {
+		limit, cancel := context.WithTimeout(ctx, describeTimeout(depth))
+		defer cancel()
+		d.Settings, _ = n.Settings(limit) // none if it does not answer
+	}
+	return d
+}
+
+// nodeState returns a state of [record.LabMember].
+func nodeState(n engine.Node) string {
+	status := n.Status()
+	paused, ok := n.(interface{ Paused() bool })
+	switch {
+	case len(status.Processes) == 0:
+		return "stopped"
+	case !status.Running && status.Processes[0].Exit == "ended": // with status 0
+		return "stopped"
+	case !status.Running:
+		return "dead"
+	case ok && paused.Paused() || n.Host().State() == host.Paused:
+		return "paused"
+	}
+	return "running"
 }

@@ -1,12 +1,11 @@
 // Package enginetest helps tests that need a real server: it finds the engines that run on this
-// machine, and starts servers that end with the test. Only tests use it.
+// machine, and starts sets of servers that end with the test. Only tests use it.
 //
 // A test that cannot run is not registered, and a line in the log says how to make it run. With
 // PLIMSOLL_REQUIRE_ENGINE=1, which CI sets, a missing documentdb is a failure.
 package enginetest
 
 import (
-	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -72,26 +71,4 @@ func Mongod(t testing.TB) (e engine.Engine, ok bool) {
 		return nil, false
 	}
 	return e, true
-}
-
-// Start starts a server, waits until it is usable and stops it when the test ends.
-func Start(t testing.TB, e engine.Engine, opts engine.StartOptions) engine.Server {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), startLimit)
-	defer cancel()
-	s, err := e.Start(ctx, opts)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), startLimit)
-		defer cancel()
-		if err := s.Stop(ctx); err != nil && !t.Failed() {
-			t.Error(err)
-		}
-	})
-	if err := s.Wait(ctx); err != nil {
-		t.Fatal(err)
-	}
-	return s
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/internal/gobuild"
 	"github.com/plimsoll-bench/plimsoll/internal/notrun"
+	"github.com/plimsoll-bench/plimsoll/internal/permit"
 	"github.com/plimsoll-bench/plimsoll/internal/scratch"
 	"github.com/plimsoll-bench/plimsoll/lab/engine"
 )
@@ -95,11 +96,12 @@ func RealMongo(t testing.TB) (path string, ok bool) {
 // HasTLS says whether a mongod was built with TLS. A test does without it on a real one that was not, and says so.
 func HasTLS(t testing.TB, binary string) bool {
 	t.Helper()
-	programs, err := engine.FindMongo(t.Context(), t.TempDir(), binary, "", false)
+	ctx := permit.With(t.Context(), permit.Execute)
+	programs, err := engine.FindMongo(ctx, t.TempDir(), binary, "", false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = engine.TryMongo(t.Context(), programs, engine.MongoMember, nil, nil, true)
+	err = engine.TryMongo(ctx, programs, engine.MongoMember, nil, nil, true)
 	refused := (*engine.Refusal)(nil)
 	switch {
 	case err == nil:

@@ -1,26 +1,30 @@
 package engine
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"net"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strconv"
+	"strings"
 	"sync"
 	"syscall"
+	"time"
 
 	"github.com/plimsoll-bench/plimsoll/lab/host"
 	"github.com/plimsoll-bench/plimsoll/lab/process"
 )
 
-// placed has the common parts of the nodes of documentdb: one process on a host, in the engine's root directory, that
-// can be started again.
+// placed has the common parts of all nodes: one process on a host that can be started again.
 type placed struct {
 	name, kind string
-	log        string // file; every start appends to it
-	inst       installed
+	log        string    // file; every start appends to it
+	fixed      int       // port; 0: the host chooses
+	inst       installed // of documentdb, in whose root directory the process runs
 
 	starting sync.Mutex // held by Start: of two at once, one starts a process
 
@@ -56,9 +60,12 @@ func (n *placed) endpoint() (ip string, port int) {
 
 // assignHost reserves a port on a host.
 func (n *placed) assignHost(h host.Host) error {
-	port, err := h.Port()
-	if err != nil {
-		return fmt.Errorf("%s: %w", n.name, err)
+	port := n.fixed
+	if port == 0 {
+		var err error
+		if port, err = h.Port(); err != nil {
+			return fmt.Errorf("%s: %w", n.name, err)
+		}
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -199,11 +206,39 @@ func (n *placed) signalAll(sig syscall.Signal, paused bool) error {
 	return nil
 }
 
-// Paused reports whether Pause was called after the last Resume and start, even if the process was killed since.
+// Paused reports whether the process runs and was paused.
 func (n *placed) Paused() bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return n.paused
+	return n.paused && n.proc != nil && n.proc.Running()
+}
+
+// awaitStopped waits until all threads of the processes have stopped, at most stopTimeout: a thread that waits for a
+// disk stops later, before it does anything else.
+func awaitStopped(pids func() []int) {
+	for end := time.Now().Add(stopTimeout); time.Now().Before(end) && !stopped(pids()); time.Sleep(time.Millisecond) {
+	}
+}
+
+const stopTimeout = 5 * time.Second
+
+// stopped reports whether all threads of the processes have stopped. The kernel stops each thread separately, so a
+// thread on another core may still answer a request after the signal. Without /proc it returns true.
+func stopped(pids []int) bool {
+	for _, pid := range pids {
+		tasks, _ := filepath.Glob(filepath.Join("/proc", strconv.Itoa(pid), "task", "*", "stat"))
+		for _, file := range tasks {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				continue // the thread has ended
+			}
+			_, fields, _ := strings.Cut(string(text[bytes.LastIndexByte(text, ')')+1:]), " ")
+			if fields != "" && !strings.Contains("TtZX", fields[:1]) {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // untilAnswers calls try until it succeeds or the node has ended.
