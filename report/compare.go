@@ -23,7 +23,9 @@ func compareDocument(r *record.ComparisonReport, on *comparisonFiles) *Document 
 	if len(r.Sides) == 2 {
 		d.Title = "comparison of " + r.Sides[1].Name + " with " + r.Sides[0].Name
 	}
-	d.Brief, d.Verdict = doubt(r.Validity)
+	d.Brief = doubt(r.Validity)
+	d.conclude(r.Validity, record.Complete, compareAnswer(r), compareBasis(r))
+	d.Summary = changesSummary(r.Comparisons)
 	count := map[measure.Severity]int{}
 	for _, x := range r.Differences {
 		count[x.Severity]++
@@ -198,7 +200,7 @@ func compareBench(w io.Writer, r *record.ComparisonReport) error {
 
 func historyDocument(h *record.HistoryReport) *Document {
 	d := &Document{Grade: gradeOf(h.Validity, record.Complete), Findings: findingPoints(h.Validity)}
-	d.Brief, d.Verdict = doubt(h.Validity)
+	d.Brief = doubt(h.Validity)
 	points := 0
 	for i := range h.Groups {
 		g := &h.Groups[i]
@@ -206,6 +208,7 @@ func historyDocument(h *record.HistoryReport) *Document {
 		d.Sections = append(d.Sections, groupSection(g), seriesSection(g), pointsSection(g))
 	}
 	d.Title = fmt.Sprintf("history of %s: %s of %s", h.Directory, figure.Plural(points, "point"), figure.Plural(len(h.Groups), "thing"))
+	historyHead(d, h)
 	skipped := Section{Title: "not read"}
 	for _, k := range h.Skipped {
 		skipped.Points = append(skipped.Points, Point{Warn, "", k.Record + ": " + k.Problem})

@@ -22,11 +22,16 @@ func studyDocument(s *record.Study, on *studyFiles) *Document {
 		Tiles: v.tiles(), Checks: v.checks(),
 		Findings: append(comparisonPoints(s.Comparisons), findingPoints(s.Validity)...)}
 	h := studyObjectives(s)
-	d.Brief, d.Verdict = verdict(h, s.Validity, s.Status)
+	d.Brief = verdict(h, s.Validity, s.Status)
 	if h.missed > 0 {
 		d.Grade = Bad
 	}
 	d.Objectives = studyObjectivePoints(s.Objectives)
+	d.conclude(s.Validity, s.Status, studyAnswer(s, h), studyBasis(s))
+	d.Summary, d.Next = changesSummary(s.Comparisons), reportNext()
+	if done, planned := progress(s); done < planned && s.Status != record.Running {
+		d.Next = Next{"plimsoll study resume DIR", "the trials that are missing"}
+	}
 	if len(d.Objectives) > mostObjectives {
 		d.Sections = append(d.Sections, Section{ID: "objectives", Title: "objectives", Points: d.Objectives})
 		d.Objectives = short(d.Objectives, mostObjectives, "objective")
