@@ -90,6 +90,9 @@ func textSection(b *bytes.Buffer, s *report.Section, width int) {
 		}
 		t.write(b, "")
 	}
+	if s.Code != nil { // to be copied, so lines stay whole
+		fmt.Fprintf(b, "%s:\n  %s\n", report.Clean(s.Code.Label), strings.Join(s.Code.Lines(), "\n  "))
+	}
 	for i, n := range s.Notes {
 		fmt.Fprintf(b, "[%d] %s\n", i+1, wrap(report.Clean(n), textWidth-4, "    "))
 	}
