@@ -234,7 +234,7 @@ func TestStudyAtOnce(t *testing.T) {
 	if r, err := record.OpenRun(filepath.Join(dir, s.Trials[0].Record)); err != nil || r.Status != record.Interrupted {
 		t.Errorf("the record of the trial that was under way: %v", err)
 	}
-	if status := plimsoll(t, "study", "status", dir).must(t, 0).stdout; !strings.Contains(status, "continue with: plimsoll study resume "+dir) {
+	if status := plimsoll(t, "study", "status", dir).must(t, 0).stdout; !strings.Contains(status, "continue with:\n  plimsoll study resume "+dir) {
 		t.Errorf("status:\n%s", status)
 	}
 	// Two signals end it at once.

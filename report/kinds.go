@@ -15,7 +15,7 @@ func kinds() []*kind {
 	return []*kind{
 		suiteKind(), studyKind(), drillKind(), probeKind(), comparisonKind(), runKind(),
 		probesKind(), predictionKind(), historyKind(), sizeKind(), gateKind(), backtestKind(), whatIfKind(), failuresKind(),
-		doctorKind(), doctorsKind(),
+		doctorKind(), doctorsKind(), planKind(), suitePlanKind(), progressKind(),
 	}
 }
 

@@ -102,6 +102,9 @@ type Table struct {
 // Code is text to copy.
 type Code struct{ Label, Text string }
 
+// Lines are the lines of the text, harmless for a terminal.
+func (c *Code) Lines() []string { return strings.Split(visible.Lines(c.Text), "\n") }
+
 // Narrow is the table without its wide columns.
 func (t *Table) Narrow() *Table {
 	if len(t.Wide) == 0 {
@@ -231,6 +234,12 @@ func (s *Section) markdown(b *bytes.Buffer) {
 	}
 	if s.Table != nil && len(s.Table.Rows) > 0 {
 		s.Table.Narrow().markdown(b)
+	}
+	if s.Code != nil {
+		fmt.Fprintf(b, "\n%s:\n\n", lineStart(escape(s.Code.Label)))
+		for _, line := range s.Code.Lines() {
+			fmt.Fprintf(b, "    %s\n", line)
+		}
 	}
 	if len(s.Notes) > 0 {
 		b.WriteByte('\n')

@@ -85,12 +85,9 @@ func trialNames(s *record.Study) map[string]string {
 }
 
 func studyNow(s *record.Study, dir string) (p Now) {
-	last := map[int]*record.Trial{} // by number: an earlier attempt does not count
+	last := lastAttempts(s)
 	for i := range s.Trials {
 		t := &s.Trials[i]
-		if l := last[t.Number]; t.Kind != record.TrialSearch && (l == nil || t.Attempt >= l.Attempt) {
-			last[t.Number] = t
-		}
 		if t.Status == record.TrialRunning && t.Record != "" {
 			if _, held := record.Holder(filepath.Join(dir, filepath.FromSlash(t.Record))); held || len(p.Running) == 0 {
 				p.Running = append(p.Running, NowPart{t.Record, fmt.Sprintf("trial %d (%s) is running", t.Number, t.Configuration)})

@@ -38,7 +38,7 @@ func suiteDocument(s *Suite, on *suiteFiles) *Document {
 		d.Grade = Warn
 	}
 	d.Picture, d.Tiles = s.picture(), s.tiles()
-	d.Sections = appendFilled(nil, s.partsSection(), s.leftSection(true), s.leftSection(false))
+	d.Sections = appendFilled(nil, s.partsSection(), leftSection(r.Left, true), leftSection(r.Left, false))
 	for i := range s.Figures {
 		x := s.figureSection(&s.Figures[i])
 		x.ID = NthID("figure", i)

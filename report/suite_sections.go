@@ -98,8 +98,8 @@ func (s *Suite) partsSection() Section {
 const manyLeft = 12
 
 // leftSection lists what was left out, before the suite began or while it was under way.
-func (s *Suite) leftSection(late bool) Section {
-	left := slices.DeleteFunc(slices.Clone(s.Record.Left), func(l spec.Left) bool { return l.Late != late })
+func leftSection(all []spec.Left, late bool) Section {
+	left := slices.DeleteFunc(slices.Clone(all), func(l spec.Left) bool { return l.Late != late })
 	x := Section{Title: "scaled or left out", Long: len(left) > manyLeft, Table: &Table{Header: []string{"part", "what", "from", "to", "why"}, Left: 5}}
 	for _, l := range together(left) {
 		x.Table.row(cmp.Or(l.Part, "all"), l.What, cmp.Or(l.From, "-"), cmp.Or(l.To, "left out"), l.Why)

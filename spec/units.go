@@ -113,6 +113,18 @@ func (d Duration) String() string {
 // Std returns the duration as the standard library's type.
 func (d Duration) Std() time.Duration { return time.Duration(d) }
 
+// Roughly rounds a time to the precision of an estimate: minutes from an hour on, seconds from a minute on.
+func (d Duration) Roughly() Duration {
+	switch std := d.Std(); {
+	case std >= time.Hour:
+		return Duration(std.Round(time.Minute))
+	case std >= time.Minute:
+		return Duration(std.Round(time.Second))
+	default:
+		return Duration(std.Round(100 * time.Millisecond))
+	}
+}
+
 // MarshalText writes the form that [ParseDuration] reads.
 func (d Duration) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
 

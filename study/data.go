@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/plimsoll-bench/plimsoll/internal/safeopen"
+	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/run"
 	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/store"
@@ -16,20 +17,9 @@ import (
 	"github.com/plimsoll-bench/plimsoll/workload/own"
 )
 
-// DataSet is data that configurations of a study load and share.
-type DataSet struct {
-	// Target has no credentials; Database is absent if the target has no databases.
-	Target     string `json:"target"`
-	Database   string `json:"database,omitempty"`
-	Collection string `json:"collection"`
-	Records    int64  `json:"records"`
-	// DocumentBytes is the mean size of a document as BSON; Bytes is that times the records, before the target compresses
-	// it and adds indexes and a log. It is 0 for targets that store nothing.
-	DocumentBytes int64 `json:"document_bytes"`
-	Bytes         int64 `json:"bytes"`
-	// Loads is the number of times that the study loads it.
-	Loads int `json:"loads"`
-
+// dataSet is data that configurations of a study load and share.
+type dataSet struct {
+	record.DataSet
 	id    string // of the documents
 	moved bool   // not in the base run's database or directory
 	used  bool   // while estimating: the next trial must reload it
@@ -112,14 +102,14 @@ func inserts(w workload.Workload) bool {
 // database (or, embedded, directory), because otherwise they would be measured with another data set.
 type sharer struct {
 	shapes map[string]shape // by the JSON of the workload
-	sets   []*DataSet
-	at     map[string]*DataSet // by target, database, collection and id
+	sets   []*dataSet
+	at     map[string]*dataSet // by target, database, collection and id
 	home   map[string]string   // by target, database and collection: the id of the documents that belong there
 }
 
 func (p *Plan) shareData() error {
-	s := sharer{shapes: map[string]shape{}, at: map[string]*DataSet{}, home: map[string]string{}}
-	p.setOf, p.inserts, p.classes = map[string]*DataSet{}, map[string]bool{}, map[string]bool{}
+	s := sharer{shapes: map[string]shape{}, at: map[string]*dataSet{}, home: map[string]string{}}
+	p.setOf, p.inserts, p.classes = map[string]*dataSet{}, map[string]bool{}, map[string]bool{}
 	// The base run's database belongs to its documents, even if no configuration has them.
 	if sh, err := s.shape(&p.Base); err == nil {
 		if target, err := run.ParseTarget(p.Base.Target); err == nil {
@@ -147,7 +137,7 @@ func (p *Plan) shareData() error {
 }
 
 // assign finds the data set of a run, and gives the run its own database or directory if needed.
-func (s *sharer) assign(asked *spec.Run, lab string, sh shape) (*DataSet, error) {
+func (s *sharer) assign(asked *spec.Run, lab string, sh shape) (*dataSet, error) {
 	target, err := run.ParseTarget(asked.Target)
 	if err != nil {
 		return nil, err
@@ -166,8 +156,8 @@ func (s *sharer) assign(asked *spec.Run, lab string, sh shape) (*DataSet, error)
 	if set, ok := s.at[key]; ok {
 		return set, nil
 	}
-	set := &DataSet{Target: store.Redact(asked.Target), Collection: shownText(sh.collection), Records: sh.records,
-		DocumentBytes: sh.document, id: sh.id, moved: moved, lab: lab}
+	set := &dataSet{DataSet: record.DataSet{Target: store.Redact(asked.Target), Collection: shownText(sh.collection),
+		Records: sh.records, DocumentBytes: sh.document}, id: sh.id, moved: moved, lab: lab}
 	if server {
 		set.Database = asked.Database
 	}

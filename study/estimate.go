@@ -4,52 +4,14 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/measure/stats"
+	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/run"
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
-
-// Estimate is the time and space that a study will take, as far as known before it runs.
-type Estimate struct {
-	// Seconds is the sum of procedures, loading, trials and pauses.
-	Seconds    float64 `json:"seconds"`
-	Procedures float64 `json:"procedures_seconds"`
-	Loading    float64 `json:"loading_seconds"`
-	Measuring  float64 `json:"measuring_seconds"` // warm-ups included
-	Pauses     float64 `json:"pauses_seconds"`    // settling, opening and closing
-	// Redeploying is the time for changing labs, Redeploys how often.
-	Redeploying float64 `json:"redeploying_seconds,omitempty"`
-	Redeploys   int     `json:"redeploys,omitempty"`
-	// Starts are the times at which the trials begin, in seconds from the beginning.
-	Starts []float64 `json:"starts_seconds"`
-	// DataBytes is the size of the data sets as documents. Targets compress them, and add indexes and logs.
-	DataBytes int64     `json:"data_bytes"`
-	DataSets  []DataSet `json:"data_sets"`
-	// RecordBytes is the size of the records below the directory of the study.
-	RecordBytes int64 `json:"record_bytes"`
-	// Comparisons is the number of configurations that are compared with the baseline. Verdicts is the number of their
-	// verdicts, one for each metric, which are corrected together.
-	Comparisons int `json:"comparisons"`
-	Verdicts    int `json:"verdicts"`
-	// Power is what could be found, for several coefficients of variation. It is for comparisons within blocks, and
-	// absent if all are between batches.
-	Power []Power `json:"power,omitempty"`
-	// Assumptions are those of the estimate besides the specification.
-	Assumptions []string `json:"assumptions,omitempty"`
-}
-
-// Power is what a study could find if its trials scatter with a coefficient of variation of CV.
-type Power struct {
-	CV float64 `json:"cv"`
-	// Effect is the smallest change that a single comparison finds in four of five cases; Corrected is that of the most
-	// strongly corrected comparison of the study (Holm). nil means that even a factor of ten would not be found.
-	Effect    *float64 `json:"effect" jsonschema:"nullable"`
-	Corrected *float64 `json:"corrected" jsonschema:"nullable"`
-}
 
 // The assumptions where nothing was measured. The estimate states those that it uses.
 const (
@@ -62,7 +24,7 @@ const (
 )
 
 type estimator struct {
-	*Estimate
+	*record.Estimate
 	plan    *Plan
 	options PlanOptions
 	said    map[string]bool
@@ -83,7 +45,7 @@ func (p *Plan) estimate(o PlanOptions) {
 	if metrics == 0 {
 		metrics = 1 + 2*len(p.classes) // throughput, and mean and p99 of each class
 	}
-	e.Comparisons = len(p.Configurations) - 1
+	e.Trials, e.Comparisons = len(p.Trials), len(p.Configurations)-1
 	e.Verdicts = e.Comparisons * metrics
 	if p.Spec.Procedures != nil {
 		e.deploy(p.Configurations[0].ID)
@@ -92,7 +54,7 @@ func (p *Plan) estimate(o PlanOptions) {
 	e.procedures()
 	e.trials()
 	for _, s := range p.sets {
-		e.DataSets = append(e.DataSets, *s)
+		e.DataSets = append(e.DataSets, s.DataSet)
 		e.DataBytes += s.Bytes
 	}
 	e.Seconds = e.spent()
@@ -170,7 +132,7 @@ func (p *Plan) noteTrials() {
 }
 
 func (p *Plan) noteData() {
-	seen := map[*DataSet]bool{}
+	seen := map[*dataSet]bool{}
 	for _, c := range p.Configurations {
 		set, spec := p.setOf[c.ID], p.specs[c.ID]
 		if !p.inserts[c.ID] || seen[set] || set.Bytes == 0 || spec.LoadPhase.Drop || len(p.Trials) < 2 {
@@ -185,7 +147,7 @@ func (p *Plan) noteData() {
 		p.Notes = append(p.Notes, fmt.Sprintf("trials insert into %s of %s, so later trials have more documents. With reload: "+
 			"true every trial begins with the same data", set.Collection, set.Target))
 	}
-	if slices.ContainsFunc(p.sets, func(s *DataSet) bool { return s.moved }) {
+	if slices.ContainsFunc(p.sets, func(s *dataSet) bool { return s.moved }) {
 		p.Notes = append(p.Notes, fmt.Sprintf("the configurations need %d data sets. Those with other documents than the base "+
 			"run get their own database (embedded: directory)", len(p.sets)))
 	}
@@ -346,7 +308,7 @@ func capacitySteps(c *spec.Capacity) (ramp, bisection int) {
 
 // power returns which changes comparisons within blocks could find. For comparisons between batches the drift is not
 // known, so there is no power.
-func (p *Plan) power() []Power {
+func (p *Plan) power() []record.Power {
 	asked := &p.Spec
 	within := 0
 	for _, c := range p.Configurations[1:] {
@@ -360,9 +322,9 @@ func (p *Plan) power() []Power {
 	alpha := 1 - float64(asked.Confidence)
 	one := detectable(alpha, int(asked.Trials))
 	each := detectable(alpha/float64(p.Estimate.Verdicts), int(asked.Trials))
-	var out []Power
+	var out []record.Power
 	for _, cv := range []float64{0.01, 0.03, 0.05} {
-		out = append(out, Power{CV: cv, Effect: effect(one, cv), Corrected: effect(each, cv)})
+		out = append(out, record.Power{CV: cv, Effect: effect(one, cv), Corrected: effect(each, cv)})
 	}
 	return out
 }
@@ -429,35 +391,4 @@ func (p *Plan) fits() string {
 		}
 	}
 	return "not even one trial of each configuration would fit. Remove levels or procedures, or shorten load.duration"
-}
-
-// roughly rounds a time to the precision of an estimate.
-func roughly(d spec.Duration) spec.Duration {
-	switch std := d.Std(); {
-	case std >= time.Hour:
-		return spec.Duration(std.Round(time.Minute))
-	case std >= time.Minute:
-		return spec.Duration(std.Round(time.Second))
-	default:
-		return spec.Duration(std.Round(100 * time.Millisecond))
-	}
-}
-
-// Text returns the parts of the estimated time as one phrase.
-func (e Estimate) Text() string {
-	var parts []string
-	for _, part := range []struct {
-		seconds float64
-		what    string
-	}{{e.Procedures, "procedures"}, {e.Redeploying, "bringing the lab up"}, {e.Loading, "loading"},
-		{e.Measuring, "measuring"}, {e.Pauses, "between trials"}} {
-		if part.seconds > 0 {
-			parts = append(parts, fmt.Sprintf("%v %s", roughly(duration(part.seconds)), part.what))
-		}
-	}
-	total := fmt.Sprintf("%v", roughly(duration(e.Seconds)))
-	if len(parts) < 2 {
-		return total
-	}
-	return total + " (" + strings.Join(parts, ", ") + ")"
 }

@@ -17,31 +17,17 @@ import (
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-// Plan is everything about a study that is known before it runs.
+// Plan is the plan of a study, and what is needed to perform it. [Plan.RunSpec] has the runs, with their levels.
 type Plan struct {
-	// Spec is the specification, scaled and with defaults, except those of Run, which depend on the levels.
-	Spec spec.Study `json:"specification"`
-	// Base is the base run with defaults and without levels. [Plan.RunSpec] has the levels.
-	Base spec.Run `json:"base"`
-	// Lab is the lab of the base, with defaults and without levels; absent if the study brings none up.
-	Lab *spec.Lab `json:"lab,omitempty"`
-	// Configurations are the points of the study, the baseline first.
-	Configurations []record.Configuration `json:"configurations"`
-	// Trials are all trials in their order, canaries among them.
-	Trials []record.Trial `json:"trials"`
-	// Order describes the order, and its effect on the verdicts.
-	Order []string `json:"order"`
-	// Notes are what users should know before it runs.
-	Notes    []string `json:"notes,omitempty"`
-	Estimate Estimate `json:"estimate"`
+	record.PlannedStudy
 
 	specs map[string]spec.Run // by the IDs of configurations
 	labs  map[string]spec.Lab // likewise; empty if the study brings none up
 	keys  map[string]string   // likewise: equal for equal labs, "" for none
 	wrong map[string]error    // likewise: what is wrong with the run and the lab, with their defaults
-	sets  []*DataSet
+	sets  []*dataSet
 	// By the IDs of configurations: their data sets, and whether they insert into them.
-	setOf   map[string]*DataSet
+	setOf   map[string]*dataSet
 	inserts map[string]bool
 	classes map[string]bool // of operations, in any configuration
 }
@@ -79,7 +65,7 @@ type BudgetError struct {
 }
 
 func (e *BudgetError) Error() string {
-	return fmt.Sprintf("the plan takes about %v, but the budget is %v: %s", roughly(e.Needed), e.Budget, e.Fits)
+	return fmt.Sprintf("the plan takes about %v, but the budget is %v: %s", e.Needed.Roughly(), e.Budget, e.Fits)
 }
 
 // NewPlan plans a complete study ([Complete]). Errors name the key, the factor and level, or the configuration and its
@@ -98,8 +84,8 @@ func NewPlan(asked spec.Study, o PlanOptions) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Plan{Spec: asked, Base: deep.Copy(asked.Run), Notes: ScaleNotes(&asked), specs: map[string]spec.Run{},
-		labs: map[string]spec.Lab{}, keys: map[string]string{}, wrong: map[string]error{}}
+	p := &Plan{PlannedStudy: record.PlannedStudy{Spec: asked, Base: deep.Copy(asked.Run), Notes: ScaleNotes(&asked)},
+		specs: map[string]spec.Run{}, labs: map[string]spec.Lab{}, keys: map[string]string{}, wrong: map[string]error{}}
 	p.Base.Defaults() // what it lacks may be in the levels of every factor, so it is not checked
 	if asked.Lab != nil {
 		base := deep.Copy(*asked.Lab)

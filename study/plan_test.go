@@ -450,7 +450,7 @@ func TestRoughly(t *testing.T) {
 		26*time.Hour + 3*time.Minute + 20*time.Second: "26h3m", 90*time.Second + 200*time.Millisecond: "1m30s",
 		12340 * time.Millisecond: "12.3s",
 	} {
-		if got := roughly(spec.Duration(d)).String(); got != want {
+		if got := spec.Duration(d).Roughly().String(); got != want {
 			t.Errorf("%v is about %s, want %s", d, got, want)
 		}
 	}

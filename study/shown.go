@@ -4,14 +4,14 @@ import (
 	"strings"
 
 	"github.com/plimsoll-bench/plimsoll/internal/deep"
+	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/store"
 )
 
-// Shown returns a copy of the plan without credentials, to be printed. It cannot be run.
-func (p *Plan) Shown() *Plan {
-	s := *p
-	s.specs = nil
+// Shown returns a copy of the plan without credentials, to be printed.
+func (p *Plan) Shown() *record.PlannedStudy {
+	s := p.PlannedStudy
 	s.Spec, s.Base, s.Configurations = deep.Copy(s.Spec), deep.Copy(s.Base), deep.Copy(s.Configurations)
 	redactRun(&s.Spec.Run)
 	redactRun(&s.Base)

@@ -14,6 +14,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/run"
 	"github.com/plimsoll-bench/plimsoll/spec"
+	"github.com/plimsoll-bench/plimsoll/store"
 	"github.com/plimsoll-bench/plimsoll/study"
 )
 
@@ -94,6 +95,20 @@ func (p *Plan) Estimate() time.Duration {
 		}
 	}
 	return time.Duration(seconds * float64(time.Second))
+}
+
+// Shown is the plan without credentials, to be printed.
+func (p *Plan) Shown() *record.PlannedSuite {
+	s := &record.PlannedSuite{Specification: p.Folder.Spec, Budget: p.Budget, Limit: spec.Duration(p.Limit), Scale: p.Scale,
+		Against: store.Redact(p.Against), Engines: p.Engines, Seconds: p.Estimate().Seconds(), Left: p.Left}
+	for i := range p.Parts {
+		part := record.PlannedPart{Part: p.Parts[i].Part, Needs: p.Parts[i].Needs}
+		if p.Parts[i].Study != nil {
+			part.Trials = len(p.Parts[i].Study.Trials)
+		}
+		s.Parts = append(s.Parts, part)
+	}
+	return s
 }
 
 // planner makes a plan.

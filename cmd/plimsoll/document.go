@@ -327,6 +327,9 @@ func (p *printer) section(s *report.Section, width int) {
 		narrow := s.Table.Narrow()
 		p.table(cells(narrow, len(narrow.Header)))
 	}
+	if s.Code != nil { // to be copied, so lines stay whole
+		fmt.Fprintf(b, "%s:\n  %s\n", report.Clean(s.Code.Label), strings.Join(s.Code.Lines(), "\n  "))
+	}
 	for i, n := range s.Notes {
 		p.text("", fmt.Sprintf("[%d] ", i+1), n, 0, 0)
 	}

@@ -4,12 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"path/filepath"
 	"slices"
-	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -100,7 +97,7 @@ Exit codes: 0 valid plan, 2 error in the file, level that the target does not su
 		},
 	}
 	flags.add(cmd)
-	formatFlag(cmd.Flags(), &format, "plan", "text", "json")
+	formatFlag(cmd.Flags(), &format, "plan", "text", "md", "json")
 	return cmd
 }
 
@@ -113,152 +110,14 @@ func planStudy(ctx context.Context, env *environment, asked spec.Study, format s
 		}
 		return withExit(exitUsage, err)
 	}
-	if format == "json" {
-		err = errors.Join(printJSON(env.stdout, p.Shown()), err)
-	} else {
-		err = errors.Join(writePlan(env.stdout, p), err)
-	}
+	shown := p.Shown()
+	shown.Notes, shown.Command = append(shown.Notes, diskSpaceNotes(p)...), performing(env, "run")
+	err = errors.Join(printResult(env.stdout, shown, format), err)
 	var over *study.BudgetError
 	if errors.As(err, &over) {
 		return withExit(exitUsage, over)
 	}
 	return err
-}
-
-func writePlan(w io.Writer, plan *study.Plan) error {
-	p := plan.Shown()
-	b := &strings.Builder{}
-	spec, e := p.Spec, p.Estimate
-	on := ""
-	if spec.Lab != nil && spec.Lab.Engine.Name != "" {
-		on = " on " + spec.Lab.Engine.Name
-	}
-	if len(p.Trials) == 0 {
-		fmt.Fprintf(b, "study %s%s: procedures only, no comparison\n", spec.Name, on)
-	} else {
-		fmt.Fprintf(b, "study %s%s: %s, %s of each, %s in all\n", spec.Name, on,
-			plural(len(p.Configurations), "configuration"), plural(int(spec.Trials), "trial"), plural(len(p.Trials), "trial"))
-	}
-	writeProcedures(b, spec.Procedures)
-	fmt.Fprintln(b)
-	writeConfigurations(b, p)
-	writePlanTrials(b, p)
-	if len(p.Order) > 0 {
-		fmt.Fprintln(b, "\norder")
-		writeParagraphs(b, p.Order)
-	}
-	fmt.Fprintf(b, "\ntime    about %s\n", e.Text())
-	fmt.Fprintf(b, "space   %s\n", spaceText(e))
-	for _, s := range e.DataSets {
-		if s.Bytes > 0 {
-			fmt.Fprintf(b, "        %s\n", dataSetText(s))
-		}
-	}
-	writePower(b, spec, e)
-	if notes := append(slices.Clone(p.Notes), diskSpaceNotes(plan)...); len(notes) > 0 {
-		fmt.Fprintln(b, "\nnotes")
-		writeParagraphs(b, notes)
-	}
-	if len(e.Assumptions) > 0 {
-		fmt.Fprintln(b, "\nassumed")
-		writeParagraphs(b, e.Assumptions)
-	}
-	_, err := io.WriteString(w, b.String())
-	return err
-}
-
-func writeParagraphs(w io.Writer, lines []string) {
-	for _, line := range lines {
-		fmt.Fprintf(w, "  %s\n", wrap(line, 96, "    "))
-	}
-}
-
-func writeProcedures(w io.Writer, p *spec.Procedures) {
-	if p == nil {
-		return
-	}
-	var names []string
-	if p.Threads != nil {
-		names = append(names, "threads")
-	}
-	if p.Steady != nil {
-		names = append(names, "steady")
-	}
-	if p.Capacity != nil {
-		names = append(names, "capacity")
-	}
-	fmt.Fprintf(w, "procedures first: %s\n", strings.Join(names, ", "))
-}
-
-func writeConfigurations(w io.Writer, p *study.Plan) {
-	t := table{left: 2}
-	t.row("configuration", "sets")
-	for _, c := range p.Configurations {
-		text := setText(c.Set)
-		if c.Exploratory {
-			text += " (exploratory)"
-		}
-		t.row(c.ID, text)
-	}
-	t.write(w, "")
-}
-
-// writePlanTrials lists the trials with their start times.
-func writePlanTrials(w io.Writer, p *study.Plan) {
-	if len(p.Trials) == 0 {
-		return
-	}
-	t := table{left: 4}
-	t.row("trial", "block", "after", "configuration")
-	for i, trial := range p.Trials {
-		block := "canary"
-		if trial.Block > 0 {
-			block = fmt.Sprint(trial.Block)
-		}
-		after := time.Duration(p.Estimate.Starts[i] * float64(time.Second)).Round(time.Second)
-		t.row(fmt.Sprint(trial.Number), block, after.String(), trial.Configuration)
-	}
-	fmt.Fprintln(w)
-	t.write(w, "")
-}
-
-// setText lists the keys that a configuration sets.
-func setText(set map[string]any) string {
-	var parts []string
-	for _, path := range slices.Sorted(maps.Keys(set)) {
-		value := fmt.Sprint(set[path])
-		if set[path] == nil || value == "" {
-			value = "unset"
-		}
-		parts = append(parts, path+"="+value)
-	}
-	if len(parts) == 0 {
-		return "(base run)"
-	}
-	return strings.Join(parts, " ")
-}
-
-func spaceText(e study.Estimate) string {
-	records := "about " + formatBytes(e.RecordBytes) + " of records"
-	if e.DataBytes == 0 {
-		return records + "; the target stores no data"
-	}
-	return fmt.Sprintf("about %s of documents, before compression, indexes and log; %s", formatBytes(e.DataBytes), records)
-}
-
-func dataSetText(s study.DataSet) string {
-	at := s.Target
-	if s.Database != "" {
-		at += " database " + s.Database
-	}
-	size := fmt.Sprintf("%s of %s", formatCount(s.Records), formatBytes(s.DocumentBytes))
-	switch {
-	case s.Loads == 0:
-		return fmt.Sprintf("%s: %s existing documents", at, size)
-	case s.Loads == 1:
-		return fmt.Sprintf("%s: %s documents, loaded once", at, size)
-	}
-	return fmt.Sprintf("%s: %s documents, loaded %d times", at, size, s.Loads)
 }
 
 // embeddedFactor is the peak size of an embedded store, during compaction, relative to the documents.
@@ -280,28 +139,4 @@ func diskSpaceNotes(p *study.Plan) []string {
 		}
 	}
 	return notes
-}
-
-func writePower(w io.Writer, asked spec.Study, e study.Estimate) {
-	if len(e.Power) == 0 {
-		return
-	}
-	where := ""
-	if asked.Order == spec.OrderBatched {
-		where = "within a batch, "
-	}
-	fmt.Fprintf(w, "\npower   %schanges that are found with a probability of 80 %%, with %s of each\n", where, plural(int(asked.Trials), "trial"))
-	t := table{}
-	t.row("variation of trials", "in one comparison", "in each of "+plural(e.Verdicts, "verdict")+" (Holm)")
-	for _, p := range e.Power {
-		t.row(formatPercent(p.CV), effectText(p.Effect), effectText(p.Corrected))
-	}
-	t.write(w, "        ")
-}
-
-func effectText(x *float64) string {
-	if x == nil {
-		return "none"
-	}
-	return "from " + formatPercent(*x)
 }

@@ -18,7 +18,7 @@ var _ suite.Progress = (*suiteProgress)(nil)
 
 func (p *suiteProgress) Begin(s suite.Standing) {
 	text := fmt.Sprintf("part %d of %d: %s, a %s", s.Number, s.Total, s.Part.Name, s.Part.Kind)
-	if shows := showsText(&s.Part); shows != "" {
+	if shows := report.ShowsText(&s.Part); shows != "" {
 		text += " for " + shows
 	}
 	if s.Left >= time.Second {
