@@ -189,35 +189,64 @@ type LineEvent struct {
 	Problem string `json:"problem,omitempty"`
 }
 
-// PresentLoad is the load of a deployment at one time, without a load of plimsoll.
+// PresentLoad is the load of a deployment at one time, without a load of plimsoll, beside the line of a capacity.
 type PresentLoad struct {
 	// From is when it was read, and Duration for how long, in nanoseconds.
 	From     time.Time `json:"from"`
 	Duration int64     `json:"duration_ns"`
-	// Source is "server" (counters of the deployment) or the name of a recording.
-	Source string `json:"source"`
-	// Rate is in operations per second, ByOperation of each kind.
+	// Source is "server" (counters of the deployment) or "recording". Address is the deployment, without credentials, or
+	// the name of the recording.
+	Source  string `json:"source" jsonschema:"enum=server,enum=recording"`
+	Address string `json:"address,omitempty"`
+	// Servers were read. Unread were not, with the reason, so what clients send to them is missing. Restarted are those
+	// whose operations before a restart are missing. Routed says that the servers are routers of a cluster.
+	Servers   []string `json:"servers,omitempty"`
+	Unread    []string `json:"unread,omitempty"`
+	Restarted []string `json:"restarted,omitempty"`
+	Routed    bool     `json:"routed,omitempty"`
+	// Rate is in operations per second as servers count them: documents for insert, statements for update and delete,
+	// commands for the others. Busiest is the highest rate in any five seconds.
 	Rate        float64            `json:"rate"`
+	Busiest     float64            `json:"busiest,omitempty"`
 	ByOperation []PresentOperation `json:"by_operation,omitempty"`
-	// Line is the name of the line that Share is the share of.
-	Line  string   `json:"line,omitempty"`
-	Share *float64 `json:"share,omitempty"`
-	// Differences are how the operations differ from the workload that was measured, in sentences.
-	Differences []string `json:"differences,omitempty"`
-	// Growth is the growth of the load, as written ("4%/month"), and ReachedAt when the load reaches the line at that.
-	Growth    string     `json:"growth,omitempty"`
-	ReachedAt *time.Time `json:"reached_at,omitempty"`
+	// Reads and Writes are the mean times of commands at the servers in nanoseconds, absent if they are unknown.
+	Reads  *int64 `json:"reads_ns,omitempty"`
+	Writes *int64 `json:"writes_ns,omitempty"`
+	// NotCounted are operations per second that servers count and clients did not send.
+	NotCounted map[string]float64 `json:"not_counted,omitempty"`
+	// Line is the name of the line that Share is the share of. An operation of its workload is PerOperation operations as
+	// servers count them. Low and High are the ends of the share if the kinds of operations cost differently, with the
+	// interval of the line. High is absent if the workload has no operations of a kind, or if the line has no lower end.
+	Line         string   `json:"line,omitempty"`
+	PerOperation float64  `json:"per_operation,omitempty"`
+	Share        *float64 `json:"share,omitempty"`
+	Low          *float64 `json:"share_low,omitempty"`
+	High         *float64 `json:"share_high,omitempty"`
+	// Apart is the share of the operations that would have to be of another kind to be those of the workload of the line,
+	// absent if that is unknown. Problem says why.
+	Apart   *float64 `json:"apart,omitempty"`
+	Problem string   `json:"problem,omitempty"`
+	// Growth is the growth of the load, as written ("4%/month"). ReachedAt is when the load reaches the line at that, and
+	// ReachedEarly when it does if High is right. Both are absent if that is not within a hundred years.
+	Growth       string     `json:"growth,omitempty"`
+	ReachedAt    *time.Time `json:"reached_at,omitempty"`
+	ReachedEarly *time.Time `json:"reached_early,omitempty"`
 }
+
+// The sources of a present load.
+const (
+	PresentServer    = "server"
+	PresentRecording = "recording"
+)
 
 // PresentOperation is the present load of one kind of operations.
 type PresentOperation struct {
-	// Name is the kind: query, insert, update, delete, getmore or command.
+	// Name is the kind: find, insert, update, delete, aggregate, count, distinct, findAndModify or mapReduce.
 	Name string `json:"name"`
-	// Rate is in operations per second, and Latency the mean time in nanoseconds; absent if it is unknown.
-	Rate    float64 `json:"rate"`
-	Latency *int64  `json:"latency_ns,omitempty"`
-	// Measured is the share of these operations in the workload of the line, Share in the present load.
-	Share    float64  `json:"share"`
+	// Rate is in operations per second, and Share its share of all.
+	Rate  float64 `json:"rate"`
+	Share float64 `json:"share"`
+	// Measured is the share of these operations in the workload of the line, absent if that is unknown.
 	Measured *float64 `json:"measured_share,omitempty"`
 }
 
