@@ -1,28 +1,56 @@
 package report
 
 import (
+	"cmp"
+	"encoding/csv"
 	"fmt"
+	"io"
+	"path"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
+	"github.com/plimsoll-bench/plimsoll/internal/shellword"
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
+// capacityFiles say that a page is made, whose figures come from the record alone.
+type capacityFiles struct{ *Source }
+
 func capacityKind() *kind {
-	k := kindOf("a capacity", figureless(capacityDocument))
-	k.name, k.all = record.KindCapacity, "all steps"
+	k := kindOf("a capacity", capacityDocument)
+	k.name, k.open, k.all, k.csv = record.KindCapacity, openCapacity, "all steps", table(capacityCSV)
+	k.parts, k.now = typed(stepNames), capacityNow
 	k.list = listed(func(c *record.Capacity, e *Entry) {
 		if c.Specification == nil {
 			return
 		}
 		run := c.Specification.Run
-		e.Labels, e.Lab = c.Specification.Labels, labOf(run.Target)
+		e.Title, e.Labels, e.Lab = c.Specification.Name, c.Specification.Labels, labOf(run.Target)
 		e.loaded(run.Target, capacityEngine(c), run.Workload)
 	})
 	return k
+}
+
+func openCapacity(into *Source, dir string) error {
+	c, err := record.OpenCapacity(dir)
+	if err != nil {
+		return err
+	}
+	s := &capacityFiles{into}
+	if c.Specification != nil {
+		asked := *c.Specification
+		asked.Out = ""
+		s.again = exactSpec(asked)
+	}
+	s.command = exactCommand(c.Command)
+	Tidy(c)
+	into.Result, into.files = c, s
+	return nil
 }
 
 func capacityEngine(c *record.Capacity) string {
@@ -32,22 +60,139 @@ func capacityEngine(c *record.Capacity) string {
 	return join(" ", c.Target.Kind, c.Target.Version)
 }
 
-// capacityDocument is how much load a deployment carries, how sure that is, and what limits it.
-func capacityDocument(c *record.Capacity) *Document {
+// capacityDocument is how much load a deployment carries, how sure that is, what limits it, and how much it has now.
+func capacityDocument(c *record.Capacity, on *capacityFiles) *Document {
 	d := &Document{Title: capacityTitle(c), Sentence: true, Problem: c.Problem, Grade: gradeOf(c.Validity, c.Status),
-		Findings: findingPoints(c.Validity)}
+		Findings: findingPoints(c.Validity), Facts: capacityFacts(c), Tiles: capacityTiles(c)}
 	d.Brief, d.Verdict = doubt(c.Validity)
 	d.Verdict = join("; ", capacitySure(c), d.Verdict)
 	if c.Conclude() == record.Missed && d.Grade == Good {
 		d.Grade = Warn
 	}
-	for i := range c.Lines {
-		d.Sections = appendFilled(d.Sections, lineSection(&c.Lines[i]))
+	for _, l := range c.Lines {
+		for _, doubt := range l.Doubts {
+			d.Findings = append(d.Findings, Point{Warn, "warning", l.Name + ": " + doubt})
+		}
 	}
-	if next := capacityNext(c); next != "" {
-		d.Sections = append(d.Sections, Section{Title: "next", Lines: []string{next}})
+	d.Sections = appendFilled(nil, linesSection(c), presentSection(c))
+	for i := range c.Lines {
+		s := lineSection(&c.Lines[i])
+		if s.ID = NthID("line", i); on != nil {
+			s.draw(lineCurve(c, &c.Lines[i], s.ID))
+		}
+		d.Sections = appendFilled(d.Sections, s)
+	}
+	if command, why := capacityNext(c); command != "" {
+		d.Sections = append(d.Sections, Section{Title: "next", Lines: []string{why + ": " + command}})
+	}
+	if on != nil {
+		d.Drawn = hullFigure(c)
+		d.Sections = append(d.Sections, capacityDisclosure(c, on))
 	}
 	return d
+}
+
+func capacityFacts(c *record.Capacity) []Fact {
+	if c.Specification == nil {
+		return nil
+	}
+	run, took, address := c.Specification.Run, "", ""
+	if c.Seconds > 0 {
+		took = figure.Duration(time.Duration(c.Seconds * float64(time.Second)))
+		if c.Estimate > 0 {
+			took += ", planned " + figure.Duration(time.Duration(c.Estimate*float64(time.Second)))
+		}
+	}
+	if c.Target != nil {
+		address = c.Target.Address
+	}
+	return Facts("target", Disclosed(cmp.Or(run.Target, address), run.Target), "server", capacityEngine(c), "workload", run.Workload.Name,
+		"durability", run.Durability.Name, "objectives", strings.Join(c.Objectives, ", "), "time", took, "begun", begun(&c.Head))
+}
+
+// capacityTiles are the safe load, the other lines and the present load.
+func capacityTiles(c *record.Capacity) (tiles []Tile) {
+	target := ""
+	if c.Specification != nil {
+		target = c.Specification.Run.Target
+	}
+	for i := range c.Lines {
+		l := &c.Lines[i]
+		if !l.Has() {
+			continue
+		}
+		note := intervalWords(l)
+		if l.Name == c.Safe && len(c.Lines) > 1 {
+			note = join("; ", "the lowest line that counts", note)
+		}
+		tiles = append(tiles, Tile{Capitalised(l.Name), lineRate(l) + " ops/s", beside(note, target)})
+	}
+	if p := c.Now; p != nil {
+		tiles = append(tiles, Tile{"Now", figure.Rate(p.Rate) + " ops/s", presentShare(p)})
+	}
+	return tiles
+}
+
+// lineRate is the rate of a line that has one.
+func lineRate(l *record.LoadLine) string {
+	if l.Status == record.LineAtLeast {
+		return "at least " + figure.Rate(l.Rate)
+	}
+	return figure.Rate(l.Rate)
+}
+
+// intervalWords are the interval of a line, "" if it has none.
+func intervalWords(l *record.LoadLine) string { return strings.Trim(lineInterval(l), " ()") }
+
+// linesSection are the lines with their limits and what each event cost.
+func linesSection(c *record.Capacity) Section {
+	s := Section{ID: "lines", Title: "load lines", Table: &Table{Left: 1, Last: 1,
+		Header: []string{"line", "ops/s", "interval", "outage", "redundancy back", "writes lost", "counts", "limit"}}}
+	for i := range c.Lines {
+		l := &c.Lines[i]
+		rate, interval, counts := "-", cmp.Or(intervalWords(l), "-"), "no"
+		if l.Has() {
+			rate = lineRate(l)
+		}
+		if l.Counts {
+			counts = "yes"
+		}
+		if l.Name == c.Safe {
+			rate += " *"
+		}
+		outage, recovery, lost := eventCells(l.Event)
+		s.Table.row(l.Name, rate, interval, outage, recovery, lost, counts, cmp.Or(l.Problem, l.Reason, string(l.Status)))
+	}
+	if c.Safe != "" && len(c.Lines) > 1 {
+		s.Lines = []string{"The line with * is the lowest that counts. Its rate is the safe load."}
+	}
+	if !slices.ContainsFunc(c.Lines, func(l record.LoadLine) bool { return l.Event != nil }) {
+		s.Table.Wide = []int{3, 4, 5, 6}
+	}
+	return s
+}
+
+// eventCells are the cells of an event: its outage, the time until redundancy was back, and lost writes.
+func eventCells(e *record.LineEvent) (outage, recovery, lost string) {
+	if e == nil {
+		return "-", "-", "-"
+	}
+	if outage = "did not end"; e.Outage >= 0 {
+		outage = figure.Duration(time.Duration(e.Outage))
+	}
+	switch {
+	case e.Recovery == nil:
+		recovery = "-"
+	case *e.Recovery < 0:
+		recovery = "not in time"
+	default:
+		recovery = figure.Duration(time.Duration(*e.Recovery))
+	}
+	lost = fmt.Sprintf("%s of %s", figure.Count(e.Lost), figure.Count(e.Acknowledged))
+	if e.LossAllowed {
+		lost += " (allowed)"
+	}
+	return outage, recovery, lost
 }
 
 // headLine is the line of the first sentence: the safe one, else the first.
@@ -75,7 +220,12 @@ func capacityTitle(c *record.Capacity) string {
 	if l.Status == record.LineAtLeast {
 		verb = "carries at least "
 	}
-	return "The deployment " + verb + figure.Rate(l.Rate) + " operations/s with " + with + lineInterval(l) + while(c, l)
+	target := ""
+	if c.Specification != nil {
+		target = c.Specification.Run.Target
+	}
+	return "The deployment " + verb + Disclosed(figure.Rate(l.Rate)+" operations/s", target) + " with " + with + lineInterval(l) +
+		while(c, l) + prefixed("; now ", presentBrief(c.Now))
 }
 
 // while names the line if there are several.
@@ -116,17 +266,16 @@ func capacitySure(c *record.Capacity) string {
 }
 
 func lineSection(l *record.LoadLine) Section {
-	s := Section{Title: l.Name, Named: true, Facts: Facts("limit", l.Limit, "reason", l.Reason, "problem", l.Problem,
+	s := Section{Title: l.Name, Named: true, Group: "steps", Long: true, Facts: Facts("limit", l.Limit, "reason", l.Reason, "problem", l.Problem,
 		"doubts", strings.Join(l.Doubts, "; "), "event", eventText(l.Event))}
 	if len(l.Steps) == 0 {
 		return s
 	}
-	t := &Table{Header: []string{"step", "phase", "offered", "achieved", "value", "verdict", "why"}, Left: 2, Last: 2}
+	s.Table = &Table{Header: []string{"step", "phase", "offered", "achieved", "value", "verdict", "why"}, Left: 2, Last: 2}
 	for _, step := range l.Steps {
-		t.Rows = append(t.Rows, []string{fmt.Sprint(step.Number), step.Phase, figure.Rate(step.Offered), figure.Rate(step.Achieved),
-			StepValue(&step), string(step.Verdict), step.Why})
+		s.Table.row(strconv.Itoa(step.Number), step.Phase, figure.Rate(step.Offered), figure.Rate(step.Achieved), StepValue(&step),
+			cmp.Or(string(step.Verdict), "running"), step.Why)
 	}
-	s.Table = t
 	return s
 }
 
@@ -167,12 +316,76 @@ func eventText(e *record.LineEvent) string {
 	return join(", ", outage, loss, recovery)
 }
 
-func capacityNext(c *record.Capacity) string {
-	if c.Status == record.Interrupted || c.Status == record.Killed {
-		return "continue: plimsoll capacity resume DIR"
+// capacityNext is the next command, and what it is for.
+func capacityNext(c *record.Capacity) (command, why string) {
+	l, p := headLine(c), c.Now
+	switch {
+	case c.Status == record.Interrupted || c.Status == record.Killed:
+		return "plimsoll capacity resume DIR", "continue"
+	case c.Specification == nil || l == nil || !l.Has():
+		return "", ""
+	case p != nil && p.Apart != nil && *p.Apart > sameMix:
+		return "plimsoll workload record " + shellword.Quote(cmp.Or(p.Address, "mongodb://HOST/DATABASE")) +
+			" --profile all --for 10m -o own.yaml", "a workload of the present operations, to measure their line"
+	case p == nil && Disclosure(c.Specification.Run.Target) == "":
+		return "plimsoll capacity DIR --now mongodb://HOST", "how much of it a deployment has now"
 	}
-	if c.Specification == nil || headLine(c) == nil || !headLine(c).Has() {
-		return ""
+	need := fmt.Sprintf("ops=%.0f,%s", 2*l.Rate, strings.Join(c.Objectives, ","))
+	return "plimsoll size DIR --need " + shellword.Quote(need), "what twice the load needs"
+}
+
+// stepNames are the names of the steps, by their directories.
+func stepNames(c *record.Capacity) map[string]string {
+	names := map[string]string{}
+	for i := range c.Lines {
+		for _, s := range c.Lines[i].Steps {
+			if s.Record != "" {
+				names[path.Clean(s.Record)] = fmt.Sprintf("%s, step %d", c.Lines[i].Name, s.Number)
+			}
+		}
 	}
-	return "how many nodes a load needs: plimsoll size DIR --need '10k/s'"
+	return names
+}
+
+// capacityNow is what a search is at.
+func capacityNow(dir string) (say Now, err error) {
+	c, err := record.OpenCapacity(dir)
+	if err != nil {
+		return say, err
+	}
+	ended := 0
+	for i := range c.Lines {
+		l := &c.Lines[i]
+		if l.Ended() {
+			ended++
+		}
+		for _, s := range l.Steps {
+			if s.Verdict == "" && s.Record != "" && holds(dir, path.Clean(s.Record)) {
+				say.Running = append(say.Running, NowPart{path.Clean(s.Record), l.Name + " at " + figure.Rate(s.Offered) + " ops/s"})
+			}
+		}
+	}
+	say.Text = fmt.Sprintf("%d of %s found", ended, figure.Plural(len(c.Lines), "line"))
+	return say, nil
+}
+
+// capacityCSV has a row for each step of each line.
+func capacityCSV(w io.Writer, c *record.Capacity) error {
+	out := csv.NewWriter(w)
+	_ = out.Write([]string{"line", "step", "phase", "offered", "achieved", "p99_ns", "errors", "verdict", "line_rate", "line_low", "line_high"})
+	number := func(p *float64) string {
+		if p == nil {
+			return ""
+		}
+		return strconv.FormatFloat(*p, 'g', -1, 64)
+	}
+	for i := range c.Lines {
+		l := &c.Lines[i]
+		for _, s := range l.Steps {
+			_ = out.Write([]string{Clean(l.Name), strconv.Itoa(s.Number), s.Phase, number(&s.Offered), number(&s.Achieved), number(s.P99),
+				number(&s.Errors), string(s.Verdict), number(&l.Rate), number(l.Low), number(l.High)})
+		}
+	}
+	out.Flush()
+	return out.Error()
 }

@@ -1,6 +1,7 @@
 package recordtest
 
 import (
+	"math"
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/measure"
@@ -17,6 +18,8 @@ type Capacity struct {
 	Events []string
 	// Status is that of the record, complete if it is empty.
 	Status record.Status
+	// Now is the share of finds in the present load, of which the workload has 95 %; 0 for no present load.
+	Now float64
 }
 
 func (o Capacity) Write(dir string) (*record.Capacity, error) {
@@ -54,7 +57,28 @@ func (o Capacity) Record() *record.Capacity {
 			Acknowledged: 90_000}))
 	}
 	c.FindSafe()
+	if o.Now > 0 {
+		c.Now = o.present(c)
+	}
 	return c
+}
+
+// present is a load of 1,100 operations per second with a share of finds. The ends of its share are those of its kinds.
+func (o Capacity) present(c *record.Capacity) *record.PresentLoad {
+	const rate, finds = 1100, 0.95
+	l, updates := c.SafeLine(), 1-o.Now
+	reads, writes := int64(190_000), int64(6_200_000)
+	share, apart, mine, theirs := rate/l.Rate, math.Abs(o.Now-finds), finds, 1-finds
+	least, most := min(o.Now/finds, updates/theirs), max(o.Now/finds, updates/theirs)
+	low, high := share*least*l.Rate / *l.High, share*most*l.Rate / *l.Low
+	at, early := Started.AddDate(1, 8, 0), Started.AddDate(1, 5, 0)
+	return &record.PresentLoad{From: Started, Duration: 60 * second, Source: record.PresentServer, Address: "mongodb://db1/",
+		Servers: []string{"db1:27017", "db2:27017", "db3:27017"}, Rate: rate, Busiest: 1400, Reads: &reads, Writes: &writes,
+		ByOperation: []record.PresentOperation{{Name: "find", Rate: rate * o.Now, Share: o.Now, Measured: &mine},
+			{Name: "update", Rate: rate * updates, Share: updates, Measured: &theirs}},
+		NotCounted: map[string]float64{"reads of the oplog by other members": 330, "mirrored reads": 6.2, "other commands": 444},
+		Line:       l.Name, PerOperation: 1, Share: &share, Low: &low, High: &high, Apart: &apart,
+		Growth: "4%/month", ReachedAt: &at, ReachedEarly: &early}
 }
 
 // line is a line at a rate, with a step below, one above and four around it.
