@@ -74,6 +74,12 @@ func capacityDocument(c *record.Capacity, on *capacityFiles) *Document {
 			d.Findings = append(d.Findings, Point{Warn, "warning", l.Name + ": " + doubt})
 		}
 	}
+	if p := c.Now; p != nil && p.Share != nil && *p.Share >= 1 {
+		d.Findings = append(d.Findings, Point{Warn, "warning", "the present load is above the line " + p.Line + ": " + presentShare(p)})
+		if d.Grade == Good {
+			d.Grade = Warn
+		}
+	}
 	d.Sections = appendFilled(nil, linesSection(c), presentSection(c))
 	for i := range c.Lines {
 		s := lineSection(&c.Lines[i])
@@ -110,23 +116,21 @@ func capacityFacts(c *record.Capacity) []Fact {
 		"durability", run.Durability.Name, "objectives", strings.Join(c.Objectives, ", "), "time", took, "begun", begun(&c.Head))
 }
 
-// capacityTiles are the safe load, the other lines and the present load.
+// capacityTiles are the safe load, the line of all members up and the present load.
 func capacityTiles(c *record.Capacity) (tiles []Tile) {
 	target := ""
 	if c.Specification != nil {
 		target = c.Specification.Run.Target
 	}
-	for i := range c.Lines {
-		l := &c.Lines[i]
-		if !l.Has() {
-			continue
+	add := func(name, note string, l *record.LoadLine) {
+		if l != nil && l.Has() {
+			tiles = append(tiles, Tile{name, lineRate(l) + " ops/s", beside(join("; ", note, intervalWords(l)), target)})
 		}
-		note := intervalWords(l)
-		if l.Name == c.Safe && len(c.Lines) > 1 {
-			note = join("; ", "the lowest line that counts", note)
-		}
-		tiles = append(tiles, Tile{Capitalised(l.Name), lineRate(l) + " ops/s", beside(note, target)})
 	}
+	if l := c.SafeLine(); l != nil && l.Name != spec.AllMembersUp {
+		add("Safe load", "the lowest line that counts: "+l.Name, l)
+	}
+	add("All members up", "", c.Line(spec.AllMembersUp))
 	if p := c.Now; p != nil {
 		tiles = append(tiles, Tile{"Now", figure.Rate(p.Rate) + " ops/s", presentShare(p)})
 	}
@@ -244,9 +248,9 @@ func lineInterval(l *record.LoadLine) string {
 	case l.Low == nil:
 		return ""
 	case l.High == nil:
-		return fmt.Sprintf(" (%s: %s or more)", figure.Percent(l.Confidence), figure.Rate(*l.Low))
+		return fmt.Sprintf(" (%s: %s or more)", figure.Limit(l.Confidence), figure.Rate(*l.Low))
 	}
-	return fmt.Sprintf(" (%s: %s to %s)", figure.Percent(l.Confidence), figure.Rate(*l.Low), figure.Rate(*l.High))
+	return fmt.Sprintf(" (%s: %s to %s)", figure.Limit(l.Confidence), figure.Rate(*l.Low), figure.Rate(*l.High))
 }
 
 // capacitySure says how sure the first sentence is.
@@ -257,7 +261,7 @@ func capacitySure(c *record.Capacity) string {
 	}
 	text := fmt.Sprintf("%s, %s near the answer", figure.Plural(len(l.Steps), "step"), figure.Plural(l.Trials, "trial"))
 	if l.Wrong != nil && l.Status != record.LineAtLeast {
-		text += fmt.Sprintf("; the probability that the answer is wrong by more than 5 %% is %s", figure.Percent(*l.Wrong))
+		text += fmt.Sprintf("; the probability that the answer is wrong by more than 5 %% is %s", figure.Limit(*l.Wrong))
 	}
 	if l.Status == record.LineUndecided {
 		text = "not confirmed: " + text
@@ -266,7 +270,7 @@ func capacitySure(c *record.Capacity) string {
 }
 
 func lineSection(l *record.LoadLine) Section {
-	s := Section{Title: l.Name, Named: true, Group: "steps", Long: true, Facts: Facts("limit", l.Limit, "reason", l.Reason, "problem", l.Problem,
+	s := Section{Title: l.Name, Named: true, Group: "steps", Long: true, Facts: Facts("limit", cmp.Or(l.Reason, l.Limit), "problem", l.Problem,
 		"doubts", strings.Join(l.Doubts, "; "), "event", eventText(l.Event))}
 	if len(l.Steps) == 0 {
 		return s

@@ -38,6 +38,9 @@ type hullPlace struct {
 	disc, radius, ladder, rim float64 // the rim is where names begin
 }
 
+// shore is where the water ends.
+func (p hullPlace) shore() float64 { return p.right + 0.4*(p.rim-p.right) }
+
 func (c *Hull) place(s Size) hullPlace {
 	var values []float64
 	for _, l := range c.Lines {
@@ -47,7 +50,7 @@ func (c *Hull) place(s Size) hullPlace {
 	axis.Zero = true
 	p := hullPlace{bottom: hullHeight - 26, left: 64, right: 452, disc: 190, radius: 25, ladder: 268, rim: 476}
 	if s.narrow() {
-		p.left, p.right, p.disc, p.radius, p.ladder, p.rim = 44, 206, 88, 17, 132, 216
+		p.left, p.right, p.disc, p.radius, p.ladder, p.rim = 42, 166, 76, 14, 108, 184
 	}
 	p.y = newScale(axis, p.bottom, hullTop, append(values, c.Water))
 	p.y.high *= 1.08
@@ -90,7 +93,7 @@ func (c *Hull) water(b *builder, p hullPlace) {
 		return
 	}
 	y := p.y.at(c.Water)
-	from, to := p.left-8, p.right+14
+	from, to := p.left-8, p.shore()
 	surface := "M" + number(from) + " " + number(y)
 	const wave = 24.0
 	for x := from; x < to-1; x += wave {
@@ -149,9 +152,9 @@ func (c *Hull) marks(b *builder, s Size, p hullPlace) {
 	for i, n := range names {
 		from := end
 		if n.class == "now" {
-			from = p.right + 14
+			from = p.shore()
 		}
-		b.path("M"+number(from+3)+" "+number(anchors[i].y)+"L"+number(p.right+2)+" "+number(anchors[i].y)+"L"+
+		b.path("M"+number(from+2)+" "+number(anchors[i].y)+"L"+number(max(from+2, p.right+2))+" "+number(anchors[i].y)+"L"+
 			number(p.rim-4)+" "+number(n.y), "leader")
 		b.label(n.x, n.y+4, left, n.class, n.text)
 	}
