@@ -29,7 +29,7 @@ const (
 type Head struct {
 	// SchemaVersion is the version of this format.
 	SchemaVersion string `json:"schema_version"`
-	// Kind is the kind of record: run, study, drill, probe, suite or comparison.
+	// Kind is the kind of record: run, study, drill, probe, suite, comparison or capacity.
 	Kind string `json:"kind"`
 	// Status is its status.
 	Status Status `json:"status,omitempty" jsonschema:"enum=running,enum=complete,enum=interrupted,enum=failed,enum=killed"`

@@ -26,6 +26,7 @@ var readers = map[string]func(dir string) error{
 	ProbeFile:      func(dir string) error { _, err := OpenProbe(dir); return err },
 	SuiteFile:      func(dir string) error { _, err := OpenSuite(dir); return err },
 	SuitePlan:      func(dir string) error { _, _, err := ReadSuitePlan(dir, nil); return err },
+	CapacityFile:   func(dir string) error { _, err := OpenCapacity(dir); return err },
 	ComparisonFile: func(dir string) error { _, err := OpenComparison(dir); return err },
 	EventsFile:     func(dir string) error { _, err := Events(dir); return err },
 	TimelineFile:   func(dir string) error { _, err := ProbeTimeline(dir); return err },

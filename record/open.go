@@ -46,6 +46,7 @@ var kinds = []*kind{
 	{KindDrill, DrillFile, "drill", "", nil, []string{RoundsDir}, newOf[Drill], false},
 	{KindProbe, ProbeFile, "probe", "", []string{TimelineFile}, nil, newOf[Probe], true},
 	{KindComparison, ComparisonFile, "comparison", "", nil, nil, newOf[ComparisonReport], false},
+	{KindCapacity, CapacityFile, "capacity", CapacityJournal, nil, []string{StepsDir}, newOf[Capacity], false},
 	{KindRun, RunFile, "record", "", runFiles(), nil, newOf[Run], true},
 }
 

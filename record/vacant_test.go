@@ -30,6 +30,13 @@ var creators = map[string]func(dir string) error{
 		}
 		return err
 	},
+	CapacityFile: func(dir string) error {
+		w, err := Create[*Capacity](dir, spec.Capacity{})
+		if err == nil {
+			err = w.Close()
+		}
+		return err
+	},
 	ComparisonFile: func(dir string) error { return WriteComparison(dir, &ComparisonReport{}) },
 }
 
@@ -39,12 +46,12 @@ func TestDirectoriesOfRecordsThatWereNotBegun(t *testing.T) {
 	for kind, create := range creators {
 		dir := t.TempDir()
 		for _, name := range []string{IntervalsFile, LatencyFile, EventsFile, TimelineFile, JournalFile, SuiteJournal,
-			SumsFile, ".run.json.123"} {
+			CapacityJournal, SumsFile, ".run.json.123"} {
 			if err := os.WriteFile(filepath.Join(dir, name), nil, 0o644); err != nil {
 				t.Fatal(err)
 			}
 		}
-		for _, name := range []string{RoundsDir, TrialsDir, PartsDir} {
+		for _, name := range []string{RoundsDir, TrialsDir, PartsDir, StepsDir} {
 			if err := os.Mkdir(filepath.Join(dir, name), 0o755); err != nil {
 				t.Fatal(err)
 			}

@@ -27,6 +27,8 @@ type Document struct {
 	Objectives, Findings, Checks []Point
 	// Picture is the first figure, nil if there is none.
 	Picture *Ratios
+	// Drawn is the first figure of a page where it is no picture of ratios.
+	Drawn *Figure
 	// Tiles are the figures that a reader looks for first, out of the sections. Only a page writes them large.
 	Tiles    []Tile
 	Facts    []Fact

@@ -13,7 +13,7 @@ import (
 // new kind is a file with its own function, and a line here.
 func kinds() []*kind {
 	return []*kind{
-		suiteKind(), studyKind(), drillKind(), probeKind(), comparisonKind(), runKind(),
+		suiteKind(), studyKind(), drillKind(), probeKind(), comparisonKind(), capacityKind(), runKind(),
 		probesKind(), predictionKind(), historyKind(), sizeKind(), gateKind(), backtestKind(), whatIfKind(), failuresKind(),
 		doctorKind(), doctorsKind(), planKind(), suitePlanKind(), progressKind(),
 	}

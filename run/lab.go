@@ -299,16 +299,5 @@ func MemberURI(uri, member string) (string, error) {
 	if err != nil {
 		return "", errors.New("it is not the address of a MongoDB")
 	}
-	a.Drop("replicaSet", "loadBalanced", "srvMaxHosts", "srvServiceName")
-	if a.Scheme == "mongodb+srv" { // it implies TLS and, by its TXT record in practice, authSource=admin
-		if _, said := a.Option("tls", "ssl"); !said {
-			a.Set("tls", "true")
-		}
-		if _, said := a.Option("authSource", "authMechanism"); !said && a.User != "" {
-			a.Set("authSource", "admin")
-		}
-	}
-	a.Scheme, a.Hosts = "mongodb", member
-	a.Set("directConnection", "true")
-	return a.String(), nil
+	return a.Member(member).String(), nil
 }

@@ -134,7 +134,7 @@ func TestFolderListsEmptyRecordsAsInvalid(t *testing.T) {
 		}
 	}
 	list := openFolder(t, dir).List()
-	if len(list) != 4 {
+	if len(list) != 5 {
 		t.Errorf("listed are %v", paths(list))
 	}
 	for _, e := range list {

@@ -3,6 +3,9 @@ package server
 import (
 	"context"
 	"strings"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
 )
 
 // Shard is one shard of a cluster.
@@ -34,4 +37,65 @@ func QueryShards(ctx context.Context, c Commander) ([]Shard, error) {
 		shards = append(shards, s)
 	}
 	return shards, nil
+}
+
+// QuerySets queries the members with data by replica set, hidden ones too: of the shards if the server is a router, of
+// its own set otherwise. A standalone has none.
+func QuerySets(ctx context.Context, c Commander, id Identity) (sets map[string][]string, router bool, err error) {
+	if id.Hello.Router() {
+		list, err := QueryShards(ctx, c)
+		sets = map[string][]string{}
+		for _, s := range list {
+			sets[s.Set] = s.Hosts
+		}
+		return sets, true, err
+	}
+	if id.Hello.SetName == "" {
+		return nil, false, nil
+	}
+	members := id.Hello.Data()
+	if config, err := QueryConfig(ctx, c, id); err == nil { // hidden members are in no hello
+		members = nil
+		for _, m := range config.Members {
+			if !m.Arbiter {
+				members = append(members, m.Host)
+			}
+		}
+	}
+	return map[string][]string{id.Hello.SetName: members}, false, nil
+}
+
+// routerSilence is the time after which a router that reported nothing counts as ended. Routers report twice a minute.
+const routerSilence = 2 * time.Minute
+
+// QueryRouters queries the routers of a cluster that run (config.mongos), from one of them. Names are those that the
+// routers use for themselves.
+func QueryRouters(ctx context.Context, c Commander) ([]string, error) {
+	reply, err := QueryDB(ctx, c, "config", bson.D{{Key: "find", Value: "mongos"}, {Key: "batchSize", Value: 1000},
+		{Key: "singleBatch", Value: true}})
+	if err != nil {
+		return nil, named("routers of the cluster (config.mongos)", err)
+	}
+	var newest time.Time // by the clock of the cluster
+	type router struct {
+		name string
+		ping time.Time
+	}
+	var all []router
+	for _, v := range list(reply, "cursor", "firstBatch") {
+		if d, ok := v.DocumentOK(); ok {
+			r := router{Text(d, "_id"), date(d, "ping")}
+			all = append(all, r)
+			if r.ping.After(newest) {
+				newest = r.ping
+			}
+		}
+	}
+	var names []string
+	for _, r := range all {
+		if newest.Sub(r.ping) < routerSilence {
+			names = append(names, r.name)
+		}
+	}
+	return names, nil
 }

@@ -21,7 +21,7 @@ func TestBaselineIsThreadsAndSteady(t *testing.T) {
 		as := spec.Procedures.Baseline
 		before := *as
 		spec.Defaults()
-		want.Capacity = &Capacity{From: 9}
+		want.Capacity = &CapacitySearch{From: 9}
 		want.defaults()
 		if d := cmp.Diff(want, *spec.Procedures); d != "" {
 			t.Errorf("%s (want -, got +):\n%s", text, d)

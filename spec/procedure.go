@@ -27,11 +27,3 @@ func (s *Steady) Defaults() {
 	def(&s.Tolerance, 0.02) // what TPC-C 5.5.2 tolerates
 	def(&s.Trials, 1)       // a step is confirmed by the next one
 }
-
-// Defaults fills in missing values except From (a closed loop then finds the first rate), To (the ramp then ends at the
-// first rate that does not hold) and Duration (that of the base run).
-func (c *Capacity) Defaults() {
-	def(&c.Growth, 1.5)
-	def(&c.Precision, 0.03)
-	def(&c.Confirm, 3)
-}

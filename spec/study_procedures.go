@@ -104,21 +104,3 @@ func (s *Steady) validate() error {
 	}
 	return errors.Join(errs...)
 }
-
-func (c *Capacity) validate() error {
-	errs := []error{
-		between("from", float64(c.From), 0, 1e8), between("to", float64(c.To), 0, 1e8),
-		between("confirm", float64(c.Confirm), 0, maxTrials),
-		notNegative("duration", c.Duration),
-	}
-	if c.From != 0 && c.To != 0 && c.To < c.From {
-		errs = append(errs, fmt.Errorf("to (%v) is below from (%v)", c.To, c.From))
-	}
-	if c.Precision != 0 {
-		errs = append(errs, between("precision", float64(c.Precision), 0.002, 0.5))
-	}
-	if c.Growth != 0 {
-		errs = append(errs, between("growth", c.Growth, 1.01, 100))
-	}
-	return errors.Join(errs...)
-}

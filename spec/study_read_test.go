@@ -69,7 +69,7 @@ func TestReadStudy(t *testing.T) {
 			Threads: &Threads{Levels: []Count{1, 2000}, Trials: 2, Duration: Duration(5 * time.Second), Gain: 0.05,
 				Latency: Duration(20 * time.Millisecond)},
 			Steady: &Steady{By: "operations", From: 1e6, To: 8e6, Factor: 2, Tolerance: 0.02, Cycle: Duration(time.Minute), Trials: 1},
-			Capacity: &Capacity{From: 1000, To: 20_000, Growth: 1.5, Precision: 0.03, Confirm: 3,
+			Capacity: &CapacitySearch{From: 1000, To: 20_000, Growth: 1.5, Precision: 0.03, Confirm: 3,
 				Duration: Duration(10 * time.Second)},
 		},
 		Factors: []Factor{
@@ -219,7 +219,7 @@ func TestValidateNamesEveryMistakeOfAStudy(t *testing.T) {
 		Settle: -1, Budget: -1, Deadline: -1, Objectives: []string{"p99<20"}, Metrics: []string{" "}, Name: "a\nb", Published: "x",
 		Procedures: &Procedures{
 			Threads: &Threads{From: 8, To: 4, Levels: []Count{4, 2}}, Steady: &Steady{By: "hours", From: 4, To: 2, Factor: 1},
-			Capacity: &Capacity{From: 4, To: 2, Growth: 0.5, Precision: 0.9},
+			Capacity: &CapacitySearch{From: 4, To: 2, Growth: 0.5, Precision: 0.9},
 		},
 		Factors: []Factor{
 			{Levels: []Level{{Value: 1}}},
@@ -254,7 +254,7 @@ func TestValidateNamesEveryMistakeOfAStudy(t *testing.T) {
 		{Study{Order: "batched"}, "needs the names of the factors"},
 		{Study{Order: "batched", Batch: []string{"workrs"}, Factors: []Factor{{Path: "load.workers", Levels: []Level{{Value: 1}, {Value: 2}}}}}, `unknown factor "workrs", did you mean workers?`},
 		{Study{Procedures: &Procedures{}}, "procedures: it is empty"},
-		{Study{Procedures: &Procedures{Capacity: &Capacity{}}}, "it needs objectives"},
+		{Study{Procedures: &Procedures{Capacity: &CapacitySearch{}}}, "it needs objectives"},
 	} {
 		c.spec.Defaults()
 		if err := c.spec.Validate(); err == nil || !strings.Contains(err.Error(), c.want) {

@@ -112,7 +112,7 @@ type Procedures struct {
 	// specifications that people write; [Study.Defaults] puts the two in its place.
 	Baseline *Baseline `json:"baseline,omitempty" yaml:"baseline,omitempty"`
 	// Capacity finds the highest rate that holds the objectives, after the rest.
-	Capacity *Capacity `json:"capacity,omitempty" yaml:"capacity,omitempty"`
+	Capacity *CapacitySearch `json:"capacity,omitempty" yaml:"capacity,omitempty"`
 }
 
 // Baseline says how the two procedures that find a baseline work; either may be absent, and then has its defaults.
@@ -153,21 +153,6 @@ type Steady struct {
 	Cycle Duration `json:"cycle,omitempty" yaml:"cycle,omitempty"`
 	// Trials per step.
 	Trials Count `json:"trials,omitempty" yaml:"trials,omitempty"`
-}
-
-// Capacity searches the highest offered rate that holds the objectives of the study.
-type Capacity struct {
-	// From is the first rate, and To the highest that is tried.
-	From Rate `json:"from,omitempty" yaml:"from,omitempty"`
-	To   Rate `json:"to,omitempty" yaml:"to,omitempty"`
-	// Growth is the factor of the ramp, 1.5 if absent.
-	Growth float64 `json:"growth,omitempty" yaml:"growth,omitempty"`
-	// Precision is how near the bisection gets, as a share, 3% if absent.
-	Precision Share `json:"precision,omitempty" yaml:"precision,omitempty"`
-	// Confirm is how many fresh trials must hold, 3 if absent.
-	Confirm Count `json:"confirm,omitempty" yaml:"confirm,omitempty"`
-	// Duration of each trial of the search.
-	Duration Duration `json:"duration,omitempty" yaml:"duration,omitempty"`
 }
 
 // Share is a part of one that may be written as a percentage: 0.03 or "3%".

@@ -274,7 +274,7 @@ const rampSteps = 6
 
 // capacityTrials returns about how many trials a search takes: the ramp, the bisection of its last step down to the
 // precision, and the confirming trials of three rates.
-func capacityTrials(c *spec.Capacity) int {
+func capacityTrials(c *spec.CapacitySearch) int {
 	ramp, bisection := capacitySteps(c)
 	return ramp + bisection + 3*int(c.Confirm)
 }
@@ -288,14 +288,14 @@ const (
 
 // mostCapacityTrials returns the most trials of a search, with the assumed ramp: every step is tried twice, every round
 // of confirming trials fails with its last trial, and the search goes up again as often as it may.
-func mostCapacityTrials(c *spec.Capacity) int {
+func mostCapacityTrials(c *spec.CapacitySearch) int {
 	ramp, bisection := capacitySteps(c)
 	around := 2 * ((int(c.Confirm) + 2) / 3) // trials above and below a rate in a round
 	return 1 + mostDescent + mostSearches*(2*ramp+bisection+mostRounds*(int(c.Confirm)+around))
 }
 
 // capacitySteps returns the steps of the ramp and of its bisection.
-func capacitySteps(c *spec.Capacity) (ramp, bisection int) {
+func capacitySteps(c *spec.CapacitySearch) (ramp, bisection int) {
 	ramp = rampSteps
 	if c.From > 0 && c.To > c.From {
 		ramp = 1 + int(math.Ceil(math.Log(float64(c.To/c.From))/math.Log(c.Growth)))

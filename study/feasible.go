@@ -107,7 +107,7 @@ func (p *Plan) checkSteady(s *spec.Steady) error {
 
 // checkCapacity rejects a search whose highest rate gives too few operations for a percentile in its objectives. If
 // only its lower rates do, it adds a note.
-func (p *Plan) checkCapacity(c *spec.Capacity) error {
+func (p *Plan) checkCapacity(c *spec.CapacitySearch) error {
 	if c == nil {
 		return nil
 	}

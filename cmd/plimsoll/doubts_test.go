@@ -38,6 +38,10 @@ var recordKinds = map[string]func(dir string) error{
 		return errors.Join(w.Write(s), w.Close())
 	},
 	record.DrillFile: func(dir string) error { _, err := recordtest.Drill{Rounds: 1}.Write(dir); return err },
+	record.CapacityFile: func(dir string) error {
+		_, err := recordtest.Capacity{Events: []string{"kill:secondary"}}.Write(dir)
+		return err
+	},
 	record.ProbeFile: func(dir string) error { _, err := recordtest.Probe{}.Write(dir); return err },
 	record.ComparisonFile: func(dir string) error {
 		return record.WriteComparison(dir, &record.ComparisonReport{Head: record.Head{SchemaVersion: record.SchemaVersion,

@@ -39,6 +39,10 @@ func aRecordOfEachKind(t *testing.T) map[string]string {
 			_, err := (recordtest.Drill{Rounds: 5, Lossy: 3, Clients: 2}).Write(dir)
 			return err
 		},
+		"capacity": func(dir string) error {
+			_, err := (recordtest.Capacity{Events: []string{"kill:secondary"}}).Write(dir)
+			return err
+		},
 		"probe": func(dir string) error { _, err := (recordtest.Probe{}).Write(dir); return err },
 		"suite": func(dir string) error { _, err := (recordtest.Suite{}).Write(dir); return err },
 	} {

@@ -102,6 +102,22 @@ func (a *Address) Drop(names ...string) bool {
 	return dropped
 }
 
+// Member is the address of one member of a deployment, with the credentials and options of the deployment.
+func (a Address) Member(host string) Address {
+	a.Drop("replicaSet", "loadBalanced", "srvMaxHosts", "srvServiceName")
+	if a.Scheme == "mongodb+srv" { // it implies TLS and, by its TXT record in practice, authSource=admin
+		if _, said := a.Option("tls", "ssl"); !said {
+			a.Set("tls", "true")
+		}
+		if _, said := a.Option("authSource", "authMechanism"); !said && a.User != "" {
+			a.Set("authSource", "admin")
+		}
+	}
+	a.Scheme, a.Hosts = "mongodb", host
+	a.Set("directConnection", "true")
+	return a
+}
+
 // WithPort is a host of an address with MongoDB's port, if it has none. A socket has no port.
 func WithPort(host string) string {
 	if _, _, err := net.SplitHostPort(host); err == nil || strings.HasSuffix(host, ".sock") {

@@ -19,7 +19,7 @@ var follows = map[string]string{
 
 // kindName matches the types and constants of a kind of record.
 var kindName = regexp.MustCompile(
-	`^((Open|Create|Read)?(Run|Study|Drill|Probe|Suite|Comparison(Report)?)(File)?|Kind[A-HJ-NP-Z]\w*)$`)
+	`^((Open|Create|Read)?(Run|Study|Drill|Probe|Suite|Capacity|Comparison(Report)?)(File)?|Kind[A-HJ-NP-Z]\w*)$`)
 
 // kindsNamed lists where a file names a kind of record.
 func kindsNamed(s source) (found []string) {

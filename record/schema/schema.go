@@ -18,6 +18,8 @@ var (
 	Drill []byte
 	//go:embed probe.schema.json
 	Probe []byte
+	//go:embed capacity.schema.json
+	Capacity []byte
 	//go:embed comparison.schema.json
 	Comparison []byte
 	//go:embed history.schema.json
@@ -48,6 +50,8 @@ var (
 	SuiteSpec []byte
 	//go:embed drillspec.schema.json
 	DrillSpec []byte
+	//go:embed capacityspec.schema.json
+	CapacitySpec []byte
 	//go:embed labspec.schema.json
 	LabSpec []byte
 	//go:embed pricelist.schema.json

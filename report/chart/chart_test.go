@@ -229,3 +229,27 @@ func FuzzDraw(f *testing.F) {
 		wellFormed(t, r.Draw(Narrow))
 	})
 }
+
+// The lines, the water and their names are at their heights, and nothing is drawn outside.
+func TestHull(t *testing.T) {
+	nan := math.NaN()
+	h := &Hull{Frame: Frame{ID: "h", Title: "Load lines", Description: "Three lines."}, Y: Axis{Label: "ops/s", Unit: PerSecond},
+		Water: 1400, Text: "1,400 now <b>", Lines: []HullLine{{At: 3100, Low: 2950, High: 3240, Name: "3,100 all members up"},
+			{At: 2400, Low: 2300, High: nan, Name: "2,400 kill:secondary", Disc: true}, {At: 2390, Low: nan, High: nan, Name: "x", Dashed: true}}}
+	for _, s := range []Size{Wide, Narrow} {
+		svg := h.Draw(s)
+		wellFormed(t, svg)
+		if strings.Contains(svg, "<b>") || strings.Count(svg, `class="disc"`) != 1 || strings.Count(svg, `class="ll dash"`) != 1 ||
+			!strings.Contains(svg, `class="water"`) {
+			t.Errorf("%s: %s", s.Name, svg)
+		}
+		p := h.place(s)
+		if water, low, high := p.y.at(1400), p.y.at(2400), p.y.at(3100); !(high < low && low < water && water < p.bottom && high > hullTop) {
+			t.Errorf("%s: heights %v, %v, %v", s.Name, high, low, water)
+		}
+	}
+	h.Water, h.Lines = nan, h.Lines[:1]
+	if svg := h.Draw(Wide); strings.Contains(svg, "water") || strings.Contains(svg, "NaN") {
+		t.Errorf("without water: %s", svg)
+	}
+}

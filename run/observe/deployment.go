@@ -89,25 +89,5 @@ func (d Deployment) discover(ctx context.Context) (sets map[string][]string, rou
 	if server.Undescribed(id.Kind) {
 		return nil, false, nil
 	}
-	if id.Hello.Router() {
-		list, err := server.QueryShards(ctx, c)
-		sets = map[string][]string{}
-		for _, s := range list {
-			sets[s.Set] = s.Hosts
-		}
-		return sets, true, err
-	}
-	if id.Hello.SetName == "" {
-		return nil, false, nil
-	}
-	members := id.Hello.Data()
-	if config, err := server.QueryConfig(ctx, c, id); err == nil { // hidden members are in no hello
-		members = nil
-		for _, m := range config.Members {
-			if !m.Arbiter {
-				members = append(members, m.Host)
-			}
-		}
-	}
-	return map[string][]string{id.Hello.SetName: members}, false, nil
+	return server.QuerySets(ctx, c, id)
 }

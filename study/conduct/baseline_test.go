@@ -53,7 +53,8 @@ func TestDoubtfulCapacityIsAFinding(t *testing.T) {
 	}
 	asked := searching()
 	asked.Factors, asked.Trials, asked.Run.Load.Workers = nil, 0, 256
-	asked.Procedures = &spec.Procedures{Capacity: &spec.Capacity{From: 1000, Duration: spec.Duration(5 * time.Second)}}
+	asked.Procedures = &spec.Procedures{Capacity: &spec.CapacitySearch{From: 1000,
+		Duration: spec.Duration(5 * time.Second)}}
 	s, err := runStudy(t.Context(), asked, newBench(g).options(filepath.Join(t.TempDir(), "study")))
 	if err != nil {
 		t.Fatal(err)

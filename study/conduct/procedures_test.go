@@ -25,7 +25,7 @@ func searching() spec.Study {
 		Procedures: &spec.Procedures{
 			Threads: &spec.Threads{Levels: []spec.Count{1, 4, 8, 16}, Trials: 1, Duration: spec.Duration(5 * time.Second)},
 			Steady:  &spec.Steady{From: 4, To: 16, Cycle: spec.Duration(time.Second), Tolerance: 0.1},
-			Capacity: &spec.Capacity{From: 1000, To: 2000, Growth: 2, Precision: 0.2, Confirm: 1,
+			Capacity: &spec.CapacitySearch{From: 1000, To: 2000, Growth: 2, Precision: 0.2, Confirm: 1,
 				Duration: spec.Duration(4 * time.Second)},
 		},
 		Factors:    []spec.Factor{{Path: "workload.records", Levels: []spec.Level{{Value: 100}, {Value: 200}}}},

@@ -39,7 +39,7 @@ const (
 //
 // Without From, a closed loop determines the first rate; without To, the ramp ends at the first rate that fails. Both
 // are rounded to three digits, as all rates are.
-func Capacity(ctx context.Context, base spec.Run, objectives []string, asked spec.Capacity,
+func Capacity(ctx context.Context, base spec.Run, objectives []string, asked spec.CapacitySearch,
 	try Try) (record.CapacityResult, error) {
 	c := &capacity{ctx: ctx, base: base, spec: asked, try: try}
 	c.result.Objectives, c.result.Steps = append([]string{}, objectives...), []record.CapacityStep{}
@@ -62,7 +62,7 @@ func Capacity(ctx context.Context, base spec.Run, objectives []string, asked spe
 type capacity struct {
 	ctx    context.Context
 	base   spec.Run
-	spec   spec.Capacity
+	spec   spec.CapacitySearch
 	try    Try
 	rng    *rand.Rand
 	result record.CapacityResult

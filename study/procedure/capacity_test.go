@@ -20,7 +20,8 @@ var queueing = simulatedtest.Target{Servers: 8, Interval: 10 * time.Second,
 var tenMillis = []string{"p99<10ms", "errors<1%"}
 
 // capacityOf searches with so many workers.
-func capacityOf(t *testing.T, x *tries, workers int, objectives []string, asked spec.Capacity) record.CapacityResult {
+func capacityOf(t *testing.T, x *tries, workers int, objectives []string,
+	asked spec.CapacitySearch) record.CapacityResult {
 	t.Helper()
 	b := base()
 	b.Load.Workers = spec.Count(workers)
@@ -42,7 +43,8 @@ func TestCapacityIsTheTruth(t *testing.T) {
 		for _, limit := range []time.Duration{5 * time.Millisecond, 20 * time.Millisecond} {
 			want := g.Capacity(0.99, limit)
 			for i, from := range []spec.Rate{0, 10, spec.Rate(want * 0.9), spec.Rate(want * 8)} {
-				got := capacityOf(t, newTries(t, g, uint64(i)), 1000, []string{"p99<" + limit.String()}, spec.Capacity{From: from})
+				got := capacityOf(t, newTries(t, g, uint64(i)), 1000, []string{"p99<" + limit.String()},
+					spec.CapacitySearch{From: from})
 				if got.Rate > want*1.005 || got.Rate < want/1.035 || !got.Confirmed || got.AtLeast {
 					t.Errorf("%d servers, p99<%v, from %v: found %v/s (confirmed: %v), the truth is %.5g/s\n%s", servers, limit, from, got.Rate,
 						got.Confirmed, want, got.Reason)
@@ -62,7 +64,7 @@ func TestCapacityWithNoise(t *testing.T) {
 	var rates []float64
 	trials := 0
 	for seed := range uint64(seeds) {
-		got := capacityOf(t, newTries(t, g, seed), 256, tenMillis, spec.Capacity{})
+		got := capacityOf(t, newTries(t, g, seed), 256, tenMillis, spec.CapacitySearch{})
 		rates = append(rates, got.Rate/want)
 		trials += len(got.Steps)
 		if !got.Confirmed || got.Low == nil || *got.Low < 0.99*got.Rate || *got.Low > got.Rate {
@@ -87,7 +89,7 @@ func TestCapacityIsMeasured(t *testing.T) {
 		x := newTries(t, g, seed)
 		b := base()
 		b.Load.Workers, b.Workload.Seed = 256, seed
-		got, err := findCapacity(context.Background(), b, tenMillis, spec.Capacity{Duration: short, Confirm: 4}, x.try)
+		got, err := findCapacity(context.Background(), b, tenMillis, spec.CapacitySearch{Duration: short, Confirm: 4}, x.try)
 		if err != nil || !got.Confirmed {
 			t.Fatalf("seed %d: %+v, %v", seed, got, err)
 		}
@@ -118,7 +120,7 @@ func TestCapacityIsMeasured(t *testing.T) {
 }
 
 func TestCapacityBeyondTheHighestRate(t *testing.T) {
-	got := capacityOf(t, newTries(t, queueing, 1), 256, tenMillis, spec.Capacity{From: 100, To: 3000})
+	got := capacityOf(t, newTries(t, queueing, 1), 256, tenMillis, spec.CapacitySearch{From: 100, To: 3000})
 	if got.Rate != 3000 || !got.Confirmed || !got.AtLeast {
 		t.Errorf("%+v", got)
 	}
@@ -131,7 +133,7 @@ func TestCapacityBeyondTheHighestRate(t *testing.T) {
 }
 
 func TestNothingHolds(t *testing.T) {
-	got := capacityOf(t, newTries(t, queueing, 1), 256, []string{"p99<10us"}, spec.Capacity{})
+	got := capacityOf(t, newTries(t, queueing, 1), 256, []string{"p99<10us"}, spec.CapacitySearch{})
 	if got.Rate != 0 || got.Confirmed || got.AtLeast || got.Low != nil {
 		t.Errorf("%+v", got)
 	}
@@ -139,7 +141,7 @@ func TestNothingHolds(t *testing.T) {
 	if s := got.Steps[0]; s.Phase != "probe" || math.Abs(s.Achieved-8000) > 10 || !s.Holds {
 		t.Errorf("the first step: %+v", s)
 	}
-	unknown := capacityOf(t, newTries(t, queueing, 1), 256, []string{"p99.99<1s"}, spec.Capacity{From: 10, To: 100})
+	unknown := capacityOf(t, newTries(t, queueing, 1), 256, []string{"p99.99<1s"}, spec.CapacitySearch{From: 10, To: 100})
 	if unknown.Rate != 0 || len(unknown.Steps) != 7 {
 		t.Errorf("an unknown objective holds: %+v", unknown)
 	}
@@ -155,7 +157,7 @@ func TestCapacityOfALimitedClient(t *testing.T) {
 		}
 		return simulatedtest.Trouble{}
 	}
-	got := capacityOf(t, newTries(t, g, 1), 256, tenMillis, spec.Capacity{})
+	got := capacityOf(t, newTries(t, g, 1), 256, tenMillis, spec.CapacitySearch{})
 	if got.Rate > 4000 || got.Rate < 3800 || !got.AtLeast || !got.Confirmed {
 		t.Errorf("%+v", got)
 	}
@@ -178,7 +180,7 @@ func TestCapacityAfterADisturbance(t *testing.T) {
 			}
 			return simulatedtest.Trouble{}
 		}
-		got := capacityOf(t, newTries(t, g, 1), 256, tenMillis, spec.Capacity{})
+		got := capacityOf(t, newTries(t, g, 1), 256, tenMillis, spec.CapacitySearch{})
 		if got.Rate < want*0.93 || got.Rate > want*1.005 || !got.Confirmed {
 			t.Errorf("trial %d disturbed: found %v/s, the truth is %.5g/s: %s", disturbed, got.Rate, want, got.Reason)
 		}
@@ -196,7 +198,7 @@ func TestCapacityOfANoisyClient(t *testing.T) {
 		}
 		return simulatedtest.Trouble{}
 	}
-	got := capacityOf(t, newTries(t, g, 1), 256, tenMillis, spec.Capacity{})
+	got := capacityOf(t, newTries(t, g, 1), 256, tenMillis, spec.CapacitySearch{})
 	if got.Rate != 0 || got.Confirmed || len(got.Steps) > 60 {
 		t.Errorf("%+v", got)
 	}
@@ -215,7 +217,7 @@ func TestCapacityWithFailures(t *testing.T) {
 		}
 		return simulatedtest.Trouble{}
 	}
-	got := capacityOf(t, newTries(t, g, 1), 256, []string{"p99<10ms"}, spec.Capacity{})
+	got := capacityOf(t, newTries(t, g, 1), 256, []string{"p99<10ms"}, spec.CapacitySearch{})
 	if got.Rate > 5000 || got.Rate < 4800 || got.AtLeast {
 		t.Errorf("%+v", got)
 	}
@@ -230,7 +232,7 @@ func TestCapacityWithFailures(t *testing.T) {
 	g.Trouble = func(int, study.Request) simulatedtest.Trouble {
 		return simulatedtest.Trouble{Err: context.DeadlineExceeded}
 	}
-	if got = capacityOf(t, newTries(t, g, 1), 256, nil, spec.Capacity{}); got.Rate != 0 || len(got.Steps) != 1 {
+	if got = capacityOf(t, newTries(t, g, 1), 256, nil, spec.CapacitySearch{}); got.Rate != 0 || len(got.Steps) != 1 {
 		t.Errorf("%+v", got)
 	}
 	say(t, got.Reason, "Set the rate from which to search")
@@ -239,7 +241,7 @@ func TestCapacityWithFailures(t *testing.T) {
 // With too few workers they are the limit, which the result says; and an objective for the rate is what the capacity
 // answers, not a condition that low rates miss.
 func TestCapacityOfFewWorkers(t *testing.T) {
-	got := capacityOf(t, newTries(t, queueing, 1), 4, []string{"p99<10ms", "rate>1000"}, spec.Capacity{From: 100})
+	got := capacityOf(t, newTries(t, queueing, 1), 4, []string{"p99<10ms", "rate>1000"}, spec.CapacitySearch{From: 100})
 	if got.Rate > 4000 || got.Rate < 3000 || !got.Confirmed {
 		t.Errorf("%+v", got)
 	}
@@ -247,7 +249,7 @@ func TestCapacityOfFewWorkers(t *testing.T) {
 		t.Errorf("objectives %q", got.Objectives)
 	}
 	// Beyond the capacity everybody is busy, which a search without a limit of response times runs into.
-	got = capacityOf(t, newTries(t, queueing, 1), 4, nil, spec.Capacity{From: 100})
+	got = capacityOf(t, newTries(t, queueing, 1), 4, nil, spec.CapacitySearch{From: 100})
 	if math.Abs(got.Rate/4000-1) > 0.035 {
 		t.Errorf("four workers carry 4,000/s, found %v/s", got.Rate)
 	}
@@ -259,7 +261,7 @@ func TestCapacityNeverDividesByNothing(t *testing.T) {
 		return study.Result{Run: &record.Run{Phases: []record.PhaseResult{{Phase: "measure"}}}},
 			record.Trial{Status: record.TrialDone}, nil
 	}
-	got, err := findCapacity(context.Background(), base(), nil, spec.Capacity{From: 5}, empty)
+	got, err := findCapacity(context.Background(), base(), nil, spec.CapacitySearch{From: 5}, empty)
 	if err != nil || got.Rate != 0 {
 		t.Errorf("%+v, %v", got, err)
 	}
@@ -267,7 +269,7 @@ func TestCapacityNeverDividesByNothing(t *testing.T) {
 	nothing := func(context.Context, spec.Run, string) (study.Result, record.Trial, error) {
 		return study.Result{}, record.Trial{Status: record.TrialDone}, nil
 	}
-	if got, err = findCapacity(context.Background(), base(), nil, spec.Capacity{From: 5}, nothing); err != nil ||
+	if got, err = findCapacity(context.Background(), base(), nil, spec.CapacitySearch{From: 5}, nothing); err != nil ||
 		got.Rate != 0 {
 		t.Errorf("%+v, %v", got, err)
 	}

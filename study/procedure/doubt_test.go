@@ -15,7 +15,7 @@ func TestCapacityOfATargetThatChanges(t *testing.T) {
 	bad, good := simulatedtest.Trouble{Slow: 100}, simulatedtest.Trouble{}
 	for name, c := range map[string]struct {
 		trouble func(n int, rate float64) simulatedtest.Trouble
-		spec    spec.Capacity
+		spec    spec.CapacitySearch
 		want    []string
 	}{
 		"faster": {func(n int, rate float64) simulatedtest.Trouble {
@@ -23,19 +23,19 @@ func TestCapacityOfATargetThatChanges(t *testing.T) {
 				return bad
 			}
 			return good
-		}, spec.Capacity{From: 1000}, []string{"trials at lower rates", "became faster"}},
+		}, spec.CapacitySearch{From: 1000}, []string{"trials at lower rates", "became faster"}},
 		"slower": {func(n int, rate float64) simulatedtest.Trouble {
 			if rate > 3000 || n > 8 && rate > 2000 {
 				return bad
 			}
 			return good
-		}, spec.Capacity{From: 1000}, []string{"2,900/s held, too", "became slower"}},
+		}, spec.CapacitySearch{From: 1000}, []string{"2,900/s held, too", "became slower"}},
 		"below and beside": {func(n int, rate float64) simulatedtest.Trouble {
 			if rate > 3000 || rate > 1000 && rate < 2900 && n > 6 {
 				return bad
 			}
 			return good
-		}, spec.Capacity{From: 2000, To: 2950, Growth: 1.3, Confirm: 7}, []string{"trials at lower rates (2,660/s)", "spread over the whole search", "Search again"}},
+		}, spec.CapacitySearch{From: 2000, To: 2950, Growth: 1.3, Confirm: 7}, []string{"trials at lower rates (2,660/s)", "spread over the whole search", "Search again"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := queueing
@@ -56,7 +56,7 @@ func TestCapacityOfATargetThatChanges(t *testing.T) {
 // A search without any trouble is not doubted, whatever the arrivals do.
 func TestCapacityIsNotDoubtedWithoutReason(t *testing.T) {
 	for seed := range uint64(5) {
-		if got := capacityOf(t, newTries(t, queueing, seed), 256, tenMillis, spec.Capacity{}); len(got.Doubts) > 0 {
+		if got := capacityOf(t, newTries(t, queueing, seed), 256, tenMillis, spec.CapacitySearch{}); len(got.Doubts) > 0 {
 			t.Errorf("seed %d: %q", seed, got.Doubts)
 		}
 	}

@@ -37,7 +37,7 @@ func findSteady(ctx context.Context, base spec.Run, asked spec.Steady,
 	return procedure.Steady(ctx, base, asked, try)
 }
 
-func findCapacity(ctx context.Context, base spec.Run, objectives []string, asked spec.Capacity,
+func findCapacity(ctx context.Context, base spec.Run, objectives []string, asked spec.CapacitySearch,
 	try procedure.Try) (record.CapacityResult, error) {
 	asked.Defaults()
 	return procedure.Capacity(ctx, base, objectives, asked, try)
@@ -97,7 +97,7 @@ func TestSameResultsSameTrials(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, err := findCapacity(ctx, base(), []string{"p99<10ms"},
-			spec.Capacity{Duration: spec.Duration(5 * time.Second)}, x.try); err != nil {
+			spec.CapacitySearch{Duration: spec.Duration(5 * time.Second)}, x.try); err != nil {
 			t.Fatal(err)
 		}
 		return x.what
@@ -120,7 +120,7 @@ func TestErrorsEndProcedures(t *testing.T) {
 			return len(r.Points), r.Reason, err
 		},
 		"capacity": func(ctx context.Context, try procedure.Try) (int, string, error) {
-			r, err := findCapacity(ctx, base(), nil, spec.Capacity{}, try)
+			r, err := findCapacity(ctx, base(), nil, spec.CapacitySearch{}, try)
 			return len(r.Steps), r.Reason, err
 		},
 	} {
@@ -148,7 +148,7 @@ func TestErrorsEndProcedures(t *testing.T) {
 // Objectives that cannot be read are refused before any trial.
 func TestRefused(t *testing.T) {
 	x := newTries(t, simulatedtest.Target{}, 1)
-	if _, err := findCapacity(context.Background(), base(), []string{"fast"}, spec.Capacity{}, x.try); err == nil ||
+	if _, err := findCapacity(context.Background(), base(), []string{"fast"}, spec.CapacitySearch{}, x.try); err == nil ||
 		!strings.Contains(err.Error(), "objective") {
 		t.Errorf("got %v, want something about the objective", err)
 	}

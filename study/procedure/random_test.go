@@ -90,7 +90,7 @@ func TestProceduresSurviveAnything(t *testing.T) {
 			got, err := findSteady(context.Background(), base(), asked, anything(rng, &n, 100))
 			checkChoice(t, seed, got, err)
 		case 2:
-			asked := spec.Capacity{From: spec.Rate(rng.IntN(2) * 1000), To: spec.Rate(rng.IntN(2) * 20_000),
+			asked := spec.CapacitySearch{From: spec.Rate(rng.IntN(2) * 1000), To: spec.Rate(rng.IntN(2) * 20_000),
 				Confirm: spec.Count(rng.IntN(5))}
 			got, err := findCapacity(context.Background(), base(), []string{"p99<10ms"}, asked, anything(rng, &n, 600))
 			asked.Defaults()

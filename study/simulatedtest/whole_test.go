@@ -25,7 +25,7 @@ func whole() spec.Study {
 		Procedures: &spec.Procedures{
 			Threads:  &spec.Threads{To: 128, Trials: 2, Duration: spec.Duration(10 * time.Second)},
 			Steady:   &spec.Steady{Cycle: spec.Duration(10 * time.Second), Tolerance: 0.05},
-			Capacity: &spec.Capacity{},
+			Capacity: &spec.CapacitySearch{},
 		},
 		Factors: []spec.Factor{{Name: "deadline", Path: "load.timeout", Levels: []spec.Level{{Value: "10s"}, {Value: "11s"}, {Value: "12s"}}}},
 		Trials:  6, Objectives: []string{"p99<20ms"}, Metrics: []string{"throughput"}, Canary: -1,

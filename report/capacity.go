@@ -1,0 +1,395 @@
+package report
+
+import (
+	"cmp"
+	"encoding/csv"
+	"fmt"
+	"io"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/plimsoll-bench/plimsoll/internal/figure"
+	"github.com/plimsoll-bench/plimsoll/internal/shellword"
+	"github.com/plimsoll-bench/plimsoll/measure"
+	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
+)
+
+// capacityFiles say that a page is made, whose figures come from the record alone.
+type capacityFiles struct{ *Source }
+
+func capacityKind() *kind {
+	k := kindOf("a capacity", capacityDocument)
+	k.name, k.open, k.all, k.csv = record.KindCapacity, openCapacity, "all steps", table(capacityCSV)
+	k.parts, k.now = typed(stepNames), capacityNow
+	k.list = listed(func(c *record.Capacity, e *Entry) {
+		if c.Specification == nil {
+			return
+		}
+		run := c.Specification.Run
+		e.Title, e.Labels, e.Lab = c.Specification.Name, c.Specification.Labels, labOf(run.Target)
+		e.loaded(run.Target, capacityEngine(c), run.Workload)
+	})
+	return k
+}
+
+func openCapacity(into *Source, dir string) error {
+	c, err := record.OpenCapacity(dir)
+	if err != nil {
+		return err
+	}
+	s := &capacityFiles{into}
+	if c.Specification != nil {
+		asked := *c.Specification
+		asked.Out = ""
+		s.again = exactSpec(asked)
+	}
+	s.command = exactCommand(c.Command)
+	Tidy(c)
+	into.Result, into.files = c, s
+	return nil
+}
+
+func capacityEngine(c *record.Capacity) string {
+	if c.Target == nil {
+		return ""
+	}
+	return join(" ", c.Target.Kind, c.Target.Version)
+}
+
+// capacityDocument is how much load a deployment carries, how sure that is, what limits it, and how much it has now.
+func capacityDocument(c *record.Capacity, on *capacityFiles) *Document {
+	d := &Document{Title: capacityTitle(c), Sentence: true, Problem: c.Problem, Grade: gradeOf(c.Validity, c.Status),
+		Findings: findingPoints(c.Validity), Facts: capacityFacts(c), Tiles: capacityTiles(c)}
+	d.Brief, d.Verdict = doubt(c.Validity)
+	d.Verdict = join("; ", capacitySure(c), d.Verdict)
+	if c.Conclude() == record.Missed && d.Grade == Good {
+		d.Grade = Warn
+	}
+	for _, l := range c.Lines {
+		for _, doubt := range l.Doubts {
+			d.Findings = append(d.Findings, Point{Warn, "warning", l.Name + ": " + doubt})
+		}
+	}
+	if p := c.Now; p != nil && p.Share != nil && *p.Share >= 1 {
+		d.Findings = append(d.Findings, Point{Warn, "warning", "the present load is above the line " + p.Line + ": " + presentShare(p)})
+		if d.Grade == Good {
+			d.Grade = Warn
+		}
+	}
+	d.Sections = appendFilled(nil, linesSection(c), presentSection(c))
+	for i := range c.Lines {
+		s := lineSection(&c.Lines[i])
+		if s.ID = NthID("line", i); on != nil {
+			s.draw(lineCurve(c, &c.Lines[i], s.ID))
+		}
+		d.Sections = appendFilled(d.Sections, s)
+	}
+	if command, why := capacityNext(c); command != "" {
+		d.Sections = append(d.Sections, Section{Title: "next", Lines: []string{why + ": " + command}})
+	}
+	if on != nil {
+		d.Drawn = hullFigure(c)
+		d.Sections = append(d.Sections, capacityDisclosure(c, on))
+	}
+	return d
+}
+
+func capacityFacts(c *record.Capacity) []Fact {
+	if c.Specification == nil {
+		return nil
+	}
+	run, took, address := c.Specification.Run, "", ""
+	if c.Seconds > 0 {
+		took = figure.Duration(time.Duration(c.Seconds * float64(time.Second)))
+		if c.Estimate > 0 {
+			took += ", planned " + figure.Duration(time.Duration(c.Estimate*float64(time.Second)))
+		}
+	}
+	if c.Target != nil {
+		address = c.Target.Address
+	}
+	return Facts("target", Disclosed(cmp.Or(run.Target, address), run.Target), "server", capacityEngine(c), "workload", run.Workload.Name,
+		"durability", run.Durability.Name, "objectives", strings.Join(c.Objectives, ", "), "time", took, "begun", begun(&c.Head))
+}
+
+// capacityTiles are the safe load, the line of all members up and the present load.
+func capacityTiles(c *record.Capacity) (tiles []Tile) {
+	target := ""
+	if c.Specification != nil {
+		target = c.Specification.Run.Target
+	}
+	add := func(name, note string, l *record.LoadLine) {
+		if l != nil && l.Has() {
+			tiles = append(tiles, Tile{name, lineRate(l) + " ops/s", beside(join("; ", note, intervalWords(l)), target)})
+		}
+	}
+	if l := c.SafeLine(); l != nil && l.Name != spec.AllMembersUp {
+		add("Safe load", "the lowest line that counts: "+l.Name, l)
+	}
+	add("All members up", "", c.Line(spec.AllMembersUp))
+	if p := c.Now; p != nil {
+		tiles = append(tiles, Tile{"Now", figure.Rate(p.Rate) + " ops/s", presentShare(p)})
+	}
+	return tiles
+}
+
+// lineRate is the rate of a line that has one.
+func lineRate(l *record.LoadLine) string {
+	if l.Status == record.LineAtLeast {
+		return "at least " + figure.Rate(l.Rate)
+	}
+	return figure.Rate(l.Rate)
+}
+
+// intervalWords are the interval of a line, "" if it has none.
+func intervalWords(l *record.LoadLine) string { return strings.Trim(lineInterval(l), " ()") }
+
+// linesSection are the lines with their limits and what each event cost.
+func linesSection(c *record.Capacity) Section {
+	s := Section{ID: "lines", Title: "load lines", Table: &Table{Left: 1, Last: 1,
+		Header: []string{"line", "ops/s", "interval", "outage", "redundancy back", "writes lost", "counts", "limit"}}}
+	for i := range c.Lines {
+		l := &c.Lines[i]
+		rate, interval, counts := "-", cmp.Or(intervalWords(l), "-"), "no"
+		if l.Has() {
+			rate = lineRate(l)
+		}
+		if l.Counts {
+			counts = "yes"
+		}
+		if l.Name == c.Safe {
+			rate += " *"
+		}
+		outage, recovery, lost := eventCells(l.Event)
+		s.Table.row(l.Name, rate, interval, outage, recovery, lost, counts, cmp.Or(l.Problem, l.Reason, string(l.Status)))
+	}
+	if c.Safe != "" && len(c.Lines) > 1 {
+		s.Lines = []string{"The line with * is the lowest that counts. Its rate is the safe load."}
+	}
+	if !slices.ContainsFunc(c.Lines, func(l record.LoadLine) bool { return l.Event != nil }) {
+		s.Table.Wide = []int{3, 4, 5, 6}
+	}
+	return s
+}
+
+// eventCells are the cells of an event: its outage, the time until redundancy was back, and lost writes.
+func eventCells(e *record.LineEvent) (outage, recovery, lost string) {
+	if e == nil {
+		return "-", "-", "-"
+	}
+	if outage = "did not end"; e.Outage >= 0 {
+		outage = figure.Duration(time.Duration(e.Outage))
+	}
+	switch {
+	case e.Recovery == nil:
+		recovery = "-"
+	case *e.Recovery < 0:
+		recovery = "not in time"
+	default:
+		recovery = figure.Duration(time.Duration(*e.Recovery))
+	}
+	lost = fmt.Sprintf("%s of %s", figure.Count(e.Lost), figure.Count(e.Acknowledged))
+	if e.LossAllowed {
+		lost += " (allowed)"
+	}
+	return outage, recovery, lost
+}
+
+// headLine is the line of the first sentence: the safe one, else the first.
+func headLine(c *record.Capacity) *record.LoadLine {
+	if l := c.SafeLine(); l != nil {
+		return l
+	}
+	if len(c.Lines) > 0 {
+		return &c.Lines[0]
+	}
+	return nil
+}
+
+func capacityTitle(c *record.Capacity) string {
+	l, with := headLine(c), strings.Join(c.Objectives, ", ")
+	switch {
+	case l == nil:
+		return "It is not known how much load the deployment carries"
+	case l.Status == record.LineNone:
+		return "The deployment does not hold " + with + " at any rate that was tried" + while(c, l)
+	case !l.Has():
+		return "It is not known how much load the deployment carries with " + with + while(c, l)
+	}
+	verb := "carries "
+	if l.Status == record.LineAtLeast {
+		verb = "carries at least "
+	}
+	target := ""
+	if c.Specification != nil {
+		target = c.Specification.Run.Target
+	}
+	return "The deployment " + verb + Disclosed(figure.Rate(l.Rate)+" operations/s", target) + " with " + with + lineInterval(l) +
+		while(c, l) + prefixed("; now ", presentBrief(c.Now))
+}
+
+// while names the line if there are several.
+func while(c *record.Capacity, l *record.LoadLine) string {
+	if len(c.Lines) < 2 {
+		return ""
+	}
+	if l.Name == spec.AllMembersUp {
+		return ", with all members up"
+	}
+	return " while " + l.Name
+}
+
+func lineInterval(l *record.LoadLine) string {
+	switch {
+	case l.Low == nil:
+		return ""
+	case l.High == nil:
+		return fmt.Sprintf(" (%s: %s or more)", figure.Limit(l.Confidence), figure.Rate(*l.Low))
+	}
+	return fmt.Sprintf(" (%s: %s to %s)", figure.Limit(l.Confidence), figure.Rate(*l.Low), figure.Rate(*l.High))
+}
+
+// capacitySure says how sure the first sentence is.
+func capacitySure(c *record.Capacity) string {
+	l := headLine(c)
+	if l == nil || len(l.Steps) == 0 {
+		return "nothing was measured"
+	}
+	text := fmt.Sprintf("%s, %s near the answer", figure.Plural(len(l.Steps), "step"), figure.Plural(l.Trials, "trial"))
+	if l.Wrong != nil && l.Status != record.LineAtLeast {
+		text += fmt.Sprintf("; the probability that the answer is wrong by more than 5 %% is %s", figure.Limit(*l.Wrong))
+	}
+	if l.Status == record.LineUndecided {
+		text = "not confirmed: " + text
+	}
+	return text
+}
+
+func lineSection(l *record.LoadLine) Section {
+	s := Section{Title: l.Name, Named: true, Group: "steps", Long: true, Facts: Facts("limit", cmp.Or(l.Reason, l.Limit), "problem", l.Problem,
+		"doubts", strings.Join(l.Doubts, "; "), "event", eventText(l.Event))}
+	if len(l.Steps) == 0 {
+		return s
+	}
+	s.Table = &Table{Header: []string{"step", "phase", "offered", "achieved", "value", "verdict", "why"}, Left: 2, Last: 2}
+	for _, step := range l.Steps {
+		s.Table.row(strconv.Itoa(step.Number), step.Phase, figure.Rate(step.Offered), figure.Rate(step.Achieved), StepValue(&step),
+			cmp.Or(string(step.Verdict), "running"), step.Why)
+	}
+	return s
+}
+
+// StepValue is what a step measured of the objective that decided.
+func StepValue(s *record.LineStep) string {
+	if s.Value == nil {
+		return "-"
+	}
+	name, _, _ := strings.Cut(strings.NewReplacer(">", "<").Replace(s.Objective), "<")
+	switch s.Unit {
+	case measure.UnitTime:
+		return name + " " + figure.Duration(time.Duration(*s.Value))
+	case measure.UnitShare:
+		return name + " " + figure.Percent(*s.Value)
+	}
+	return name + " " + figure.Rate(*s.Value)
+}
+
+// eventText says what an event did.
+func eventText(e *record.LineEvent) string {
+	if e == nil {
+		return ""
+	}
+	if e.Problem != "" {
+		return e.Problem
+	}
+	outage := "an outage of " + figure.Duration(time.Duration(e.Outage))
+	if e.Outage < 0 {
+		outage = "an outage that did not end"
+	}
+	loss := fmt.Sprintf("%s of %s acknowledged writes lost", figure.Count(e.Lost), figure.Count(e.Acknowledged))
+	recovery := ""
+	if r := e.Recovery; r != nil && *r >= 0 {
+		recovery = "redundancy back after " + figure.Duration(time.Duration(*r))
+	} else if r != nil {
+		recovery = "redundancy did not return in time"
+	}
+	return join(", ", outage, loss, recovery)
+}
+
+// capacityNext is the next command, and what it is for.
+func capacityNext(c *record.Capacity) (command, why string) {
+	l, p := headLine(c), c.Now
+	switch {
+	case c.Status == record.Interrupted || c.Status == record.Killed:
+		return "plimsoll capacity resume DIR", "continue"
+	case c.Specification == nil || l == nil || !l.Has():
+		return "", ""
+	case p != nil && p.Apart != nil && *p.Apart > sameMix:
+		return "plimsoll workload record " + shellword.Quote(cmp.Or(p.Address, "mongodb://HOST/DATABASE")) +
+			" --profile all --for 10m -o own.yaml", "a workload of the present operations, to measure their line"
+	case p == nil && Disclosure(c.Specification.Run.Target) == "":
+		return "plimsoll capacity DIR --now mongodb://HOST", "how much of it a deployment has now"
+	}
+	need := fmt.Sprintf("ops=%.0f,%s", 2*l.Rate, strings.Join(c.Objectives, ","))
+	return "plimsoll size DIR --need " + shellword.Quote(need), "what twice the load needs"
+}
+
+// stepNames are the names of the steps, by their directories.
+func stepNames(c *record.Capacity) map[string]string {
+	names := map[string]string{}
+	for i := range c.Lines {
+		for _, s := range c.Lines[i].Steps {
+			if s.Record != "" {
+				names[path.Clean(s.Record)] = fmt.Sprintf("%s, step %d", c.Lines[i].Name, s.Number)
+			}
+		}
+	}
+	return names
+}
+
+// capacityNow is what a search is at.
+func capacityNow(dir string) (say Now, err error) {
+	c, err := record.OpenCapacity(dir)
+	if err != nil {
+		return say, err
+	}
+	ended := 0
+	for i := range c.Lines {
+		l := &c.Lines[i]
+		if l.Ended() {
+			ended++
+		}
+		for _, s := range l.Steps {
+			if s.Verdict == "" && s.Record != "" && holds(dir, path.Clean(s.Record)) {
+				say.Running = append(say.Running, NowPart{path.Clean(s.Record), l.Name + " at " + figure.Rate(s.Offered) + " ops/s"})
+			}
+		}
+	}
+	say.Text = fmt.Sprintf("%d of %s found", ended, figure.Plural(len(c.Lines), "line"))
+	return say, nil
+}
+
+// capacityCSV has a row for each step of each line.
+func capacityCSV(w io.Writer, c *record.Capacity) error {
+	out := csv.NewWriter(w)
+	_ = out.Write([]string{"line", "step", "phase", "offered", "achieved", "p99_ns", "errors", "verdict", "line_rate", "line_low", "line_high"})
+	number := func(p *float64) string {
+		if p == nil {
+			return ""
+		}
+		return strconv.FormatFloat(*p, 'g', -1, 64)
+	}
+	for i := range c.Lines {
+		l := &c.Lines[i]
+		for _, s := range l.Steps {
+			_ = out.Write([]string{Clean(l.Name), strconv.Itoa(s.Number), s.Phase, number(&s.Offered), number(&s.Achieved), number(s.P99),
+				number(&s.Errors), string(s.Verdict), number(&l.Rate), number(l.Low), number(l.High)})
+		}
+	}
+	out.Flush()
+	return out.Error()
+}

@@ -1,0 +1,138 @@
+package report
+
+import (
+	"bytes"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/report/recordtest"
+)
+
+func capacityMarkdown(t *testing.T, c *record.Capacity) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := Write(&b, c, "md"); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+var capacityEvents = []string{"kill:secondary", "initial-sync:secondary"}
+
+func TestCapacityMarkdown(t *testing.T) {
+	golden(t, "capacity.md", func(w io.Writer, _ *record.Run) error {
+		return Write(w, recordtest.Capacity{Events: capacityEvents, Now: 0.95}.Record(), "md")
+	}, nil)
+}
+
+// The first line answers how much, the last names the next command.
+func TestCapacityFirstAndLastLine(t *testing.T) {
+	d := Of(recordtest.Capacity{}.Record())
+	if want := "The deployment carries 3,100 operations/s with p99<20ms, errors<0.1% (95 %: 2,945 to 3,240)"; d.Title != want {
+		t.Errorf("the title is %q, want %q", d.Title, want)
+	}
+	if !strings.HasPrefix(d.Verdict, "7 steps, 5 trials near the answer; the probability that the answer is wrong by more than 5 % is 4 %") {
+		t.Errorf("the second line is %q", d.Verdict)
+	}
+	last := d.Sections[len(d.Sections)-1]
+	if last.Title != "next" || !strings.Contains(last.Lines[0], "plimsoll capacity DIR --now") {
+		t.Errorf("the last section is %+v", last)
+	}
+	d = Of(recordtest.Capacity{Events: capacityEvents, Now: 0.3}.Record())
+	if !strings.Contains(d.Title, "while initial-sync:secondary; now 1,100 ops/s, 50.0 % of the line") {
+		t.Errorf("the title is %q", d.Title)
+	}
+	if last = d.Sections[len(d.Sections)-1]; !strings.Contains(last.Lines[0], "plimsoll workload record mongodb://db1/") {
+		t.Errorf("with other operations, the last section is %+v", last)
+	}
+	killed := recordtest.Capacity{Status: record.Killed}.Record()
+	if d = Of(killed); !strings.Contains(d.Sections[len(d.Sections)-1].Lines[0], "plimsoll capacity resume DIR") {
+		t.Error("a killed search is not continued")
+	}
+}
+
+// Each way in which a share of the line is uncertain has its words, and the same operations are not accused.
+func TestPresentTrust(t *testing.T) {
+	point := func(change func(*record.PresentLoad)) Point {
+		p := recordtest.Capacity{Now: 0.95}.Record().Now
+		change(p)
+		return presentTrust(p)
+	}
+	half, little := 0.5, 0.08
+	for _, x := range []struct {
+		grade  Grade
+		want   string
+		change func(*record.PresentLoad)
+	}{
+		{Good, "the kinds of operations are those of the measured workload", func(*record.PresentLoad) {}},
+		{Note, "8.00 % are of another kind", func(p *record.PresentLoad) { p.Apart = &little }},
+		{Warn, "50.0 % are of another kind", func(p *record.PresentLoad) { p.Apart = &half }},
+		{Warn, "the share may be higher", func(p *record.PresentLoad) { p.Apart, p.High = &little, nil }},
+		{Warn, "plimsoll workload record", func(p *record.PresentLoad) { p.Apart = &half }},
+		{Warn, "the share assumes the operations of the measured workload: gone", func(p *record.PresentLoad) { p.Problem = "gone" }},
+		{Warn, "the share of the line is unknown: none", func(p *record.PresentLoad) { p.Problem, p.Share = "none", nil }},
+		{Note, "there is no load", func(p *record.PresentLoad) { p.Apart = nil }},
+	} {
+		if got := point(x.change); got.Grade != x.grade || !strings.Contains(got.Text, x.want) {
+			t.Errorf("%s: %+v", x.want, got)
+		}
+	}
+}
+
+func TestPresentLoadWords(t *testing.T) {
+	c := recordtest.Capacity{Now: 0.95}.Record()
+	p := c.Now
+	p.Unread, p.Restarted = []string{"db3:27017: connection refused"}, []string{"db2:27017"}
+	p.PerOperation, p.ReachedAt = 1.5, nil
+	text := capacityMarkdown(t, c)
+	for _, want := range []string{"At least 1,100 ops/s", "not read, so its load is missing: db3:27017: connection refused",
+		"db2:27017 was restarted meanwhile", "so the line is 4,650 of them", "not reached within a hundred years",
+		"other commands 444/s, reads of the oplog by other members 330/s"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is missing in\n%s", want, text)
+		}
+	}
+	above := 1.2
+	p.Share = &above
+	if d := Of(c); d.Grade != Warn || !slices.ContainsFunc(d.Findings, func(p Point) bool {
+		return strings.Contains(p.Text, "above the line")
+	}) {
+		t.Errorf("a load above the line is %s, with %v", d.Grade, d.Findings)
+	}
+	if got := presentGrowth(p); got != "The load is at the line now." {
+		t.Errorf("growth: %q", got)
+	}
+	p.Share, p.High = p.Low, nil
+	at := p.From.Add(40 * 24 * time.Hour)
+	p.ReachedAt, p.ReachedEarly = &at, nil
+	if got := presentGrowth(p); !strings.Contains(got, "in 40 days") || !strings.Contains(got, "or earlier") {
+		t.Errorf("growth: %q", got)
+	}
+}
+
+// Met and missed steps are in order of the rate, apart from each other.
+func TestLineCurve(t *testing.T) {
+	c := recordtest.Capacity{}.Record()
+	f := lineCurve(c, &c.Lines[0], "line-1")
+	if about := f.Chart.About(); !strings.Contains(about.Description, "3 met, 3 missed, 1 undecided") {
+		t.Errorf("%+v", about)
+	}
+	c.Lines[0].Steps = c.Lines[0].Steps[:1]
+	if f := lineCurve(c, &c.Lines[0], "line-1"); f != nil {
+		t.Error("a single step has a curve")
+	}
+}
+
+func TestCapacityCSV(t *testing.T) {
+	var b bytes.Buffer
+	if err := Write(&b, recordtest.Capacity{Events: capacityEvents}.Record(), "csv"); err != nil {
+		t.Fatal(err)
+	}
+	if lines := strings.Split(strings.TrimSpace(b.String()), "\n"); len(lines) != 22 || !strings.HasPrefix(lines[1], "all members up,1,ramp,1550,") {
+		t.Errorf("%d lines, the second is %q", len(lines), lines[1])
+	}
+}
