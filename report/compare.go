@@ -24,6 +24,7 @@ func compareDocument(r *record.ComparisonReport, on *comparisonFiles) *Document 
 		d.Title = "comparison of " + r.Sides[1].Name + " with " + r.Sides[0].Name
 	}
 	d.Brief, d.Verdict = doubt(r.Validity)
+	d.Verdict = join("; ", comparedAnswer(r), d.Verdict)
 	count := map[measure.Severity]int{}
 	for _, x := range r.Differences {
 		count[x.Severity]++
@@ -40,7 +41,8 @@ func compareDocument(r *record.ComparisonReport, on *comparisonFiles) *Document 
 		side := &r.Sides[i]
 		d.Facts = append(d.Facts, Fact{name, Disclosed(side.Name+", n = "+strconv.Itoa(side.N), side.TargetKind)})
 	}
-	d.Facts = append(d.Facts, Facts("comparisons", comparisonsText(r.Comparisons), "tool", Version(r.Tool))...)
+	next, why := comparedNext(r)
+	d.Facts = append(d.Facts, Facts("compared", ComparedText(r.Differences), "next", next+prefixed(", which ", why), "comparisons", comparisonsText(r.Comparisons), "tool", Version(r.Tool))...)
 	against := map[string][]record.Comparison{}
 	var baselines []string
 	for _, c := range r.Comparisons {

@@ -23,6 +23,7 @@ func studyDocument(s *record.Study, on *studyFiles) *Document {
 		Findings: append(comparisonPoints(s.Comparisons), findingPoints(s.Validity)...)}
 	h := studyObjectives(s)
 	d.Brief, d.Verdict = verdict(h, s.Validity, s.Status)
+	d.Verdict = join("; ", decidedAnswer(s), d.Verdict)
 	if h.missed > 0 {
 		d.Grade = Bad
 	}
