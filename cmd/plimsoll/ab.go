@@ -185,6 +185,9 @@ func (o *abOptions) sides(cmd *cobra.Command, env *environment, args []string) (
 		if *side, err = o.side(cmd.Context(), env, names[i]); err == nil {
 			err = side.set([][]string{o.a, o.b}[i])
 		}
+		if err == nil {
+			err = withExit(exitUsage, o.run.settings.named(side.run.Complete()))
+		}
 		if err != nil {
 			return a, b, err
 		}
@@ -224,7 +227,7 @@ func (o *abOptions) side(ctx context.Context, env *environment, name string) (s 
 	if l := &s.run.Load; l.Duration == 0 && l.Operations == 0 && len(l.Stages) == 0 && l.Replay == "" {
 		l.Duration = abDuration
 	}
-	return s, withExit(exitUsage, o.run.settings.named(s.run.Complete()))
+	return s, nil
 }
 
 // abLab is the name of the lab of each side, which is removed before that of the other side is brought up.
@@ -279,7 +282,7 @@ func (s *abSide) set(pairs []string) error {
 			return usageError("%s: %w", pair, err)
 		}
 	}
-	return withExit(exitUsage, s.run.Complete())
+	return nil
 }
 
 func (s *abSide) setKey(key, value string) error {

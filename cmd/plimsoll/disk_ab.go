@@ -124,7 +124,8 @@ func (a *diskTurns) perform(ctx context.Context, env *environment) (*record.Comp
 }
 
 func (a *diskTurns) judge(level float64) (*record.ComparisonReport, error) {
-	return judge.CompareProbes(a.sides(), judge.CompareOptions{Tool: tool(), Level: level})
+	return judge.CompareProbes(a.sides(), judge.CompareOptions{Tool: tool(), Level: level,
+		Names: []string{a.specs[0].Directory, a.specs[1].Directory}})
 }
 
 // probe makes one probe of a disk.

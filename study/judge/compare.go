@@ -66,6 +66,8 @@ type CompareOptions struct {
 	// 1 − Confidence.
 	Level float64
 	Tool  record.Tool
+	// Names are those of the sides of [CompareProbes] in tables, instead of their directories.
+	Names []string
 	// disks compares probes.
 	disks bool
 }

@@ -55,8 +55,11 @@ func AreProbes(names []string) bool {
 // comparison for each use that the probes measured.
 func CompareProbes(names []string, o CompareOptions) (*record.ComparisonReport, error) {
 	var sides []Side
-	for _, name := range names {
+	for i, name := range names {
 		side := Side{Name: name}
+		if i < len(o.Names) {
+			side.Name = o.Names[i]
+		}
 		for _, dir := range probesAt(name) {
 			p, err := record.OpenProbe(dir)
 			if err != nil {

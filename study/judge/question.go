@@ -77,6 +77,7 @@ var weights = map[string]weight{
 	"target.sharded":              {circumstance, "target", "the data are distributed in another way"},
 	"target.version":              {circumstance, "target", "another version of the server"},
 	"target.settings":             {circumstance, "target", "the server has other settings"},
+	"target.settings.wal_sync":    {circumstance, "durability", "it follows from the durability"},
 	"target.settings.directory":   {noted, "", "a name"},
 	"environment":                 {circumstance, "environment", "another machine, or other settings of it"},
 	"environment.cpu":             {forbidden, "environment", "another processor"},
