@@ -67,6 +67,10 @@ type ComparisonReport struct {
 	// Differences are the differences between the sides, and their meaning.
 	Differences []Difference `json:"differences"`
 	Comparisons []Comparison `json:"comparisons"`
+	// Confidence is that of the intervals; absent, 0.95.
+	Confidence float64 `json:"confidence,omitempty"`
+	// WouldTell is the command that answers what these records cannot; absent if they answer it.
+	WouldTell string `json:"would_tell,omitempty"`
 }
 
 // ComparisonSide is one of the things compared: a record, several records of the same thing, or a study's
@@ -109,5 +113,7 @@ type Difference struct {
 	Values []string `json:"values"`
 	// Severity: "invalid" must be equal, "warning" should be, "note" may differ, perhaps on purpose.
 	Severity measure.Severity `json:"severity"`
-	Why      string           `json:"why,omitempty"`
+	// Compared is true for what the comparison is about: what was changed on purpose.
+	Compared bool   `json:"compared,omitempty"`
+	Why      string `json:"why,omitempty"`
 }

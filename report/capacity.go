@@ -64,8 +64,7 @@ func capacityEngine(c *record.Capacity) string {
 func capacityDocument(c *record.Capacity, on *capacityFiles) *Document {
 	d := &Document{Title: capacityTitle(c), Sentence: true, Problem: c.Problem, Grade: gradeOf(c.Validity, c.Status),
 		Findings: findingPoints(c.Validity), Facts: capacityFacts(c), Tiles: capacityTiles(c)}
-	d.Brief, d.Verdict = doubt(c.Validity)
-	d.Verdict = join("; ", capacitySure(c), d.Verdict)
+	d.Brief = doubt(c.Validity)
 	if c.Conclude() == record.Missed && d.Grade == Good {
 		d.Grade = Warn
 	}
@@ -80,16 +79,16 @@ func capacityDocument(c *record.Capacity, on *capacityFiles) *Document {
 			d.Grade = Warn
 		}
 	}
-	d.Sections = appendFilled(nil, linesSection(c), presentSection(c))
+	d.conclude(c.Validity, c.Status, capacityAnswer(c), capacitySure(c), d.Findings[len(c.Validity):]...)
+	lines := linesSection(c)
+	d.Summary, d.Next = lines.Table, capacityNext(c)
+	d.Sections = appendFilled(nil, lines, presentSection(c))
 	for i := range c.Lines {
 		s := lineSection(&c.Lines[i])
 		if s.ID = NthID("line", i); on != nil {
 			s.draw(lineCurve(c, &c.Lines[i], s.ID))
 		}
 		d.Sections = appendFilled(d.Sections, s)
-	}
-	if command, why := capacityNext(c); command != "" {
-		d.Sections = append(d.Sections, Section{Title: "next", Lines: []string{why + ": " + command}})
 	}
 	if on != nil {
 		d.Drawn = hullFigure(c)
@@ -210,7 +209,8 @@ func headLine(c *record.Capacity) *record.LoadLine {
 	return nil
 }
 
-func capacityTitle(c *record.Capacity) string {
+// capacityAnswer is the first sentence: how much load the deployment carries.
+func capacityAnswer(c *record.Capacity) string {
 	l, with := headLine(c), strings.Join(c.Objectives, ", ")
 	switch {
 	case l == nil:
@@ -251,6 +251,13 @@ func lineInterval(l *record.LoadLine) string {
 		return fmt.Sprintf(" (%s: %s or more)", figure.Limit(l.Confidence), figure.Rate(*l.Low))
 	}
 	return fmt.Sprintf(" (%s: %s to %s)", figure.Limit(l.Confidence), figure.Rate(*l.Low), figure.Rate(*l.High))
+}
+
+func capacityTitle(c *record.Capacity) string {
+	if c.Specification == nil {
+		return "load lines"
+	}
+	return "load lines of workload " + c.Specification.Run.Workload.Name
 }
 
 // capacitySure says how sure the first sentence is.
@@ -321,21 +328,21 @@ func eventText(e *record.LineEvent) string {
 }
 
 // capacityNext is the next command, and what it is for.
-func capacityNext(c *record.Capacity) (command, why string) {
+func capacityNext(c *record.Capacity) Next {
 	l, p := headLine(c), c.Now
 	switch {
 	case c.Status == record.Interrupted || c.Status == record.Killed:
-		return "plimsoll capacity resume DIR", "continue"
+		return Next{"plimsoll capacity resume DIR", "continue"}
 	case c.Specification == nil || l == nil || !l.Has():
-		return "", ""
+		return Next{}
 	case p != nil && p.Apart != nil && *p.Apart > sameMix:
-		return "plimsoll workload record " + shellword.Quote(cmp.Or(p.Address, "mongodb://HOST/DATABASE")) +
-			" --profile all --for 10m -o own.yaml", "a workload of the present operations, to measure their line"
+		return Next{"plimsoll workload record " + shellword.Quote(cmp.Or(p.Address, "mongodb://HOST/DATABASE")) +
+			" --profile all --for 10m -o own.yaml", "a workload of the present operations, to measure their line"}
 	case p == nil && Disclosure(c.Specification.Run.Target) == "":
-		return "plimsoll capacity DIR --now mongodb://HOST", "how much of it a deployment has now"
+		return Next{"plimsoll capacity DIR --now mongodb://HOST", "how much of it a deployment has now"}
 	}
 	need := fmt.Sprintf("ops=%.0f,%s", 2*l.Rate, strings.Join(c.Objectives, ","))
-	return "plimsoll size DIR --need " + shellword.Quote(need), "what twice the load needs"
+	return Next{"plimsoll size DIR --need " + shellword.Quote(need), "what twice the load needs"}
 }
 
 // stepNames are the names of the steps, by their directories.

@@ -32,25 +32,24 @@ func TestCapacityMarkdown(t *testing.T) {
 // The first line answers how much, the last names the next command.
 func TestCapacityFirstAndLastLine(t *testing.T) {
 	d := Of(recordtest.Capacity{}.Record())
-	if want := "The deployment carries 3,100 operations/s with p99<20ms, errors<0.1% (95 %: 2,945 to 3,240)"; d.Title != want {
-		t.Errorf("the title is %q, want %q", d.Title, want)
+	if want := "The deployment carries 3,100 operations/s with p99<20ms, errors<0.1% (95 %: 2,945 to 3,240)"; d.Answer != want {
+		t.Errorf("the answer is %q, want %q", d.Answer, want)
 	}
-	if !strings.HasPrefix(d.Verdict, "7 steps, 5 trials near the answer; the probability that the answer is wrong by more than 5 % is 4 %") {
-		t.Errorf("the second line is %q", d.Verdict)
+	if !strings.Contains(d.Sure, "7 steps, 5 trials near the answer; the probability that the answer is wrong by more than 5 % is 4 %") {
+		t.Errorf("the second line is %q", d.Sure)
 	}
-	last := d.Sections[len(d.Sections)-1]
-	if last.Title != "next" || !strings.Contains(last.Lines[0], "plimsoll capacity DIR --now") {
-		t.Errorf("the last section is %+v", last)
+	if !strings.HasPrefix(d.Next.Command, "plimsoll capacity DIR --now") {
+		t.Errorf("next is %+v", d.Next)
 	}
 	d = Of(recordtest.Capacity{Events: capacityEvents, Now: 0.3}.Record())
-	if !strings.Contains(d.Title, "while initial-sync:secondary; now 1,100 ops/s, 50.0 % of the line") {
-		t.Errorf("the title is %q", d.Title)
+	if !strings.Contains(d.Answer, "while initial-sync:secondary; now 1,100 ops/s, 50.0 % of the line") {
+		t.Errorf("the answer is %q", d.Answer)
 	}
-	if last = d.Sections[len(d.Sections)-1]; !strings.Contains(last.Lines[0], "plimsoll workload record mongodb://db1/") {
-		t.Errorf("with other operations, the last section is %+v", last)
+	if !strings.HasPrefix(d.Next.Command, "plimsoll workload record mongodb://db1/") {
+		t.Errorf("with other operations, next is %+v", d.Next)
 	}
 	killed := recordtest.Capacity{Status: record.Killed}.Record()
-	if d = Of(killed); !strings.Contains(d.Sections[len(d.Sections)-1].Lines[0], "plimsoll capacity resume DIR") {
+	if d = Of(killed); d.Next.Command != "plimsoll capacity resume DIR" {
 		t.Error("a killed search is not continued")
 	}
 }

@@ -24,8 +24,8 @@ func compareDocument(r *record.ComparisonReport, on *comparisonFiles) *Document 
 		d.Title = "comparison of " + r.Sides[1].Name + " with " + r.Sides[0].Name
 	}
 	d.Brief = doubt(r.Validity)
-	d.conclude(r.Validity, record.Complete, compareAnswer(r), compareBasis(r))
-	d.Summary = changesSummary(r.Comparisons)
+	d.conclude(r.Validity, record.Complete, cmp.Or(comparedAnswer(r), compareAnswer(r)), compareBasis(r))
+	d.Summary, d.Next = changesSummary(r.Comparisons), comparedNext(r)
 	count := map[measure.Severity]int{}
 	for _, x := range r.Differences {
 		count[x.Severity]++
@@ -42,7 +42,7 @@ func compareDocument(r *record.ComparisonReport, on *comparisonFiles) *Document 
 		side := &r.Sides[i]
 		d.Facts = append(d.Facts, Fact{name, Disclosed(side.Name+", n = "+strconv.Itoa(side.N), side.TargetKind)})
 	}
-	d.Facts = append(d.Facts, Facts("comparisons", comparisonsText(r.Comparisons), "tool", Version(r.Tool))...)
+	d.Facts = append(d.Facts, Facts("compared", ComparedText(r.Differences), "comparisons", comparisonsText(r.Comparisons), "tool", Version(r.Tool))...)
 	against := map[string][]record.Comparison{}
 	var baselines []string
 	for _, c := range r.Comparisons {

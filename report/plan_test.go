@@ -14,7 +14,7 @@ import (
 func samplePlan() *record.PlannedStudy {
 	return &record.PlannedStudy{
 		Spec: spec.Study{Name: "threads", Trials: 2, Order: spec.OrderBatched, Lab: &spec.Lab{Engine: spec.Engine{Name: "mongod"}},
-			Procedures: &spec.Procedures{Threads: &spec.Threads{}, Capacity: &spec.Capacity{}}},
+			Procedures: &spec.Procedures{Threads: &spec.Threads{}, Capacity: &spec.CapacitySearch{}}},
 		Configurations: []record.Configuration{{ID: "baseline"}, {ID: "workers=8", Exploratory: true,
 			Set: map[string]any{"load.workers": 8, "durability.name": nil}}},
 		Trials: []record.Trial{{Number: 1, Configuration: "baseline"}, {Number: 2, Block: 1, Configuration: "workers=8"}},

@@ -27,7 +27,7 @@ func studyDocument(s *record.Study, on *studyFiles) *Document {
 		d.Grade = Bad
 	}
 	d.Objectives = studyObjectivePoints(s.Objectives)
-	d.conclude(s.Validity, s.Status, studyAnswer(s, h), studyBasis(s))
+	d.conclude(s.Validity, s.Status, cmp.Or(decidedAnswer(s), studyAnswer(s, h)), studyBasis(s))
 	d.Summary, d.Next = changesSummary(s.Comparisons), reportNext()
 	if done, planned := progress(s); done < planned && s.Status != record.Running {
 		d.Next = Next{"plimsoll study resume DIR", "the trials that are missing"}

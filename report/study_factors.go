@@ -279,6 +279,12 @@ func (v *studyView) list() Section {
 	}
 	s.Table.Header = append(s.Table.Header, "doubts")
 	list := executed(v.study.Trials)
+	if all := len(list); v.study.Specification.UntilDecided {
+		list = slices.DeleteFunc(list, func(t *record.Trial) bool { return t.Status == record.TrialLeft })
+		if n := all - len(list); n > 0 {
+			s.Lines = append(s.Lines, fmt.Sprintf("%s of %d not run: %s", figure.Plural(n, "trial"), all, leftBecause(v.study)))
+		}
+	}
 	if len(list) > maxTrials {
 		all := len(list)
 		list = slices.DeleteFunc(list, func(t *record.Trial) bool { return countsFor(t) })
@@ -288,6 +294,16 @@ func (v *studyView) list() Section {
 		s.Table.row(trialCells(t, metrics)...)
 	}
 	return s
+}
+
+// leftBecause is why trials were left out.
+func leftBecause(s *record.Study) string {
+	for i := range s.Trials {
+		if s.Trials[i].Status == record.TrialLeft {
+			return s.Trials[i].Problem
+		}
+	}
+	return ""
 }
 
 // executed returns the trials in the order in which they began; those that did not come last, in that of the plan.

@@ -48,7 +48,7 @@ func progress(s *record.Study) (done, planned int) {
 	seen, ended := map[int]bool{}, map[int]bool{}
 	for i := range s.Trials {
 		t := &s.Trials[i]
-		if t.Kind == record.TrialSearch {
+		if t.Kind == record.TrialSearch || t.Status == record.TrialLeft && s.Specification.UntilDecided {
 			continue
 		}
 		seen[t.Number] = true

@@ -42,6 +42,9 @@ func (s *Study) Defaults() {
 	def(&s.Name, "study")
 	def(&s.Combine, CombineOneAtATime) // each difference has one cause
 	if len(s.Factors) > 0 || s.Procedures == nil {
+		if s.UntilDecided {
+			def(&s.Trials, 32) // the fourth look; what it cannot tell, many more could not
+		}
 		def(&s.Trials, 6) // from 6 on a median has a 95 % interval; fewer trials cannot tell much
 	}
 	def(&s.Seed, 1)            // the same order again
@@ -173,6 +176,10 @@ func (s *Study) checkTrials() error {
 }
 
 func (s *Study) checkBatch() error {
+	if s.UntilDecided && (s.Order != OrderBlocks || len(s.Factors) == 0) {
+		return errors.New("until_decided: it needs factors, and order: blocks, because only configurations that alternate have " +
+			"verdicts. Add factors, and remove order and batch")
+	}
 	if s.Order != OrderBatched && len(s.Batch) > 0 {
 		return errors.New("batch: it has no effect with order: blocks. Set order: batched")
 	}

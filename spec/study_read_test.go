@@ -35,6 +35,7 @@ factors:
 combine: fraction
 fraction: 8
 trials: 6
+until_decided: true
 seed: 7
 order: batched
 batch: [size]
@@ -80,7 +81,7 @@ func TestReadStudy(t *testing.T) {
 			}},
 			{Path: "durability.w", Levels: []Level{{Name: "one", Value: 1}, {Value: "majority"}, {Value: true}, {Value: "007"}, {Value: "9007199254740993"}}},
 		},
-		Combine: "fraction", Fraction: 8, Trials: 6, Seed: 7, Order: "batched", Batch: []string{"size"}, Canary: 10, Reload: true,
+		Combine: "fraction", Fraction: 8, Trials: 6, UntilDecided: true, Seed: 7, Order: "batched", Batch: []string{"size"}, Canary: 10, Reload: true,
 		Settle: Duration(2 * time.Second), Deadline: Duration(5 * time.Minute), Budget: Duration(8 * time.Hour), Margin: 0.03,
 		Confidence: 0.95,
 		Metrics:    []string{"throughput", "read.p99"}, Objectives: []string{"p99<20ms"}, Published: "figures", Out: "dir",

@@ -31,6 +31,9 @@ type Study struct {
 	Fraction Count `json:"fraction,omitempty" yaml:"fraction,omitempty"`
 	// Trials is how often each configuration is run.
 	Trials Count `json:"trials,omitempty" yaml:"trials,omitempty"`
+	// UntilDecided ends the study when every configuration has a verdict. It is judged after 4, 8, 16 … blocks and after
+	// the last one; Trials is the largest number, and Budget ends the study instead of refusing its plan.
+	UntilDecided bool `json:"until_decided,omitempty" yaml:"until_decided,omitempty"`
 	// Seed decides the order of the trials.
 	Seed uint64 `json:"seed,omitempty" yaml:"seed,omitempty"`
 	// Order is "blocks" (every configuration once per block, in random order) or "batched" (trials that share the

@@ -363,9 +363,15 @@ func effect(d, cv float64) *float64 {
 	return &x
 }
 
+// firstLook is the number of blocks after which a study until decided is judged for the first time (study/judge).
+const firstLook = 4
+
 func (p *Plan) checkBudget() error {
-	budget := p.Spec.Budget
-	if budget == 0 || p.Estimate.Seconds <= budget.Std().Seconds() {
+	budget, needed := p.Spec.Budget, p.Estimate.Seconds
+	if p.Spec.UntilDecided { // it ends at its budget, if its first look is within that
+		needed *= min(1, firstLook/float64(p.Spec.Trials))
+	}
+	if budget == 0 || needed <= budget.Std().Seconds() {
 		return nil
 	}
 	return &BudgetError{Budget: budget, Needed: duration(p.Estimate.Seconds), Fits: p.fits()}

@@ -58,7 +58,7 @@ func (o *order) lineUp() {
 		if around {
 			o.add(record.TrialCanary, 0, 0)
 		}
-		for block, order := range balanced(o.rng, group, trials) {
+		for block, order := range o.orders(group, trials) {
 			for _, c := range order {
 				if due() {
 					o.add(record.TrialCanary, 0, 0)
@@ -71,6 +71,19 @@ func (o *order) lineUp() {
 	if around || due() {
 		o.add(record.TrialCanary, 0, 0)
 	}
+}
+
+// orders returns the order of each block. A study until decided may end after each look, so its orders are balanced up
+// to each.
+func (o *order) orders(group []int, trials int) [][]int {
+	if !o.spec.UntilDecided {
+		return balanced(o.rng, group, trials)
+	}
+	var all [][]int
+	for len(all) < trials {
+		all = append(all, balanced(o.rng, group, firstLook)...)
+	}
+	return all[:trials]
 }
 
 // groups groups the configurations by the levels of the expensive factors, in the order of the first one of each group.

@@ -123,7 +123,10 @@ Exit codes: 0 compared, 1 other failure, 2 usage error or unreadable record, 4 a
 			if len(args) < 2 {
 				return usageError("%s needs at least two records or studies, but got %d", cmd.CommandPath(), len(args))
 			}
-			if record.KindIn(args[0]) == record.KindProbe && record.KindIn(args[1]) != record.KindProbe {
+			switch {
+			case judge.AreProbes(args):
+				return compareDisks(env, args, o, f, out)
+			case record.KindIn(args[0]) == record.KindProbe:
 				return holdPrediction(env, args, f, out)
 			}
 			return compare(env, args, o, f, out)
@@ -157,6 +160,25 @@ func compare(env *environment, args []string, o judge.CompareOptions, f judgeFla
 		if err := judge.AddSpectra(result); err != nil {
 			return err
 		}
+	}
+	return f.conclude(env, result, out)
+}
+
+// compareDisks compares probes by the uses of a disk.
+func compareDisks(env *environment, args []string, o judge.CompareOptions, f judgeFlags, out string) error {
+	if len(f.metrics) > 0 {
+		return usageError("--metric is for runs: probes are compared by the uses of a disk (journal, checkpoint, random reads)")
+	}
+	result, err := judge.CompareProbes(args, o)
+	if err != nil {
+		return withExit(exitUsage, err)
+	}
+	return f.conclude(env, result, out)
+}
+
+// conclude keeps and prints a comparison, and returns how the command ends.
+func (f *judgeFlags) conclude(env *environment, result *record.ComparisonReport, out string) error {
+	if out != "" {
 		if err := record.WriteComparison(out, result); err != nil {
 			return err
 		}

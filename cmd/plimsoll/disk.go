@@ -26,6 +26,7 @@ type diskFlags struct {
 	out, format, faultSocket, web  string
 	witness, session               string
 	pods                           podFlags
+	limit                          string   // of two directories
 	packed                         string   // what the volume of this pod is
 	predict                        []string // calibrations
 	calibrations                   []predict.Calibration
@@ -41,7 +42,7 @@ below it, and are removed at the end. lab:NAME/VOLUME is a volume of a lab witho
 func newDiskCommand(env *environment) *cobra.Command {
 	var f diskFlags
 	cmd := &cobra.Command{
-		Use:   "disk [DIR | lab:NAME/VOLUME]",
+		Use:   "disk [DIR | DIR-A DIR-B | lab:NAME/VOLUME]",
 		Short: "Measure storage for MongoDB, and test whether it keeps flushed data",
 		Long: `If a lab without a database ('plimsoll lab up --engine none') has --faults, the probe also cuts the power of
 the volume.
@@ -55,6 +56,10 @@ Profiles:
 
 Each step takes --duration. Ctrl-C ends the current step and keeps the measured data.
 
+With two directories, short probes of both (2 s for each step, files of 256 MiB) run in turn until it is known
+which is better for the journal, for checkpoints and for random reads. 'plimsoll compare' of the directories
+A and B below --out repeats the answer.
+
 With --predict, the record has the throughput and the p99 of durable writes of an engine on this storage,
 over workers, before the engine runs here. 'plimsoll compare RECORD RUN…' compares them with runs.
 
@@ -66,13 +71,19 @@ Exit codes: 0 objectives met, 1 other failure, 2 usage error or directory refuse
 flushed data lost, 6 result invalid, 130 interrupted.`,
 		Example: `  plimsoll disk /data
   plimsoll disk /data --profile random,journal --size 64GiB
+  plimsoll disk /mnt/a /mnt/b
   plimsoll disk lab:stripes/vol-1 --profile random --threads 64
   plimsoll disk /data --profile journal --peer 2ms@0.5ms --peer 2ms@0.5ms --slo 'flush.p99<10ms'
   plimsoll disk /data --profile checkpoint --dirty 2GiB --commit-rate 500 --duration 5m
   plimsoll disk /data --profile sustained --duration 30m --size 200GiB
   plimsoll disk /data --profile journal --predict calibration-1,calibration-64 --out prediction
   plimsoll disk --place kubernetes:n1,n2 --storage-class fast,slow --profile random,journal`,
-		Args: atMostOne("directory"),
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 2 {
+				return nil
+			}
+			return atMostOne("directory")(cmd, args)
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := f.pods.check(cmd, args, inVolume...); err != nil {
 				return err
@@ -81,6 +92,9 @@ flushed data lost, 6 result invalid, 130 interrupted.`,
 				return f.runInPods(cmd, env)
 			}
 			dir := "."
+			if len(args) == 2 {
+				return f.alternate(cmd, env, args)
+			}
 			if len(args) == 1 {
 				dir = args[0]
 			}
@@ -104,6 +118,7 @@ func (f *diskFlags) add(cmd *cobra.Command) {
 		flags.StringVar(&f.session, "session", "", "`name` of the power cut test, with --witness (default power-cut)")
 	}, "witness")
 	flags.StringVar(&f.out, "out", "", "`directory` of the record (default plimsoll-data/runs/TIME-disk)")
+	flags.StringVar(&f.limit, "for", "15m", "with two directories: longest `time`; then the answer is that it cannot be told")
 	flags.BoolVar(&f.noRecord, "no-record", false, "write no record")
 	resultFlags(flags, &f.format, formats()...)
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "show no progress")
@@ -117,7 +132,11 @@ func (f *diskFlags) add(cmd *cobra.Command) {
 }
 
 func (f *diskFlags) spec(cmd *cobra.Command, dir string) (s record.ProbeSpec, err error) {
-	s = disk.Defaults(dir)
+	return f.specOf(cmd, disk.Defaults(dir))
+}
+
+// specOf applies the flags to a specification with defaults.
+func (f *diskFlags) specOf(cmd *cobra.Command, s record.ProbeSpec) (record.ProbeSpec, error) {
 	if err := f.settings.apply(&s); err != nil {
 		return s, err
 	}

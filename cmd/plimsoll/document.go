@@ -327,8 +327,11 @@ func (p *printer) section(s *report.Section, width int) {
 		narrow := s.Table.Narrow()
 		p.table(cells(narrow, len(narrow.Header)))
 	}
-	if s.Code != nil { // to be copied, so lines stay whole
-		fmt.Fprintf(b, "%s:\n  %s\n", report.Clean(s.Code.Label), strings.Join(s.Code.Lines(), "\n  "))
+	if s.Code != nil { // it is copied, so its lines stay whole
+		p.text("", "", s.Code.Label+":", 2, 0)
+		for _, line := range s.Code.Lines() {
+			p.line(span{text: "  " + line})
+		}
 	}
 	for i, n := range s.Notes {
 		p.text("", fmt.Sprintf("[%d] ", i+1), n, 0, 0)

@@ -12,6 +12,7 @@ import (
 // in the table have the permit of the group. A command that is not in the table may do nothing.
 var permits = map[string]permit.Permit{
 	"run":             permit.All,
+	"ab":              permit.All,
 	"study run":       permit.All,
 	"study resume":    permit.All,
 	"suite run":       permit.All,

@@ -63,7 +63,7 @@ Each result is stored in a directory, by default below plimsoll-data. Such a dir
 	root.SetFlagErrorFunc(flagError)
 	root.CompletionOptions.HiddenDefaultCmd = false
 	addGroup(root, "measure", "Measure:", newRunCommand(env), newStudyCommand(env), newSuiteCommand(env), newDrillCommand(env),
-		newDiskCommand(env), newYCSBCommand(env))
+		newABCommand(env), newDiskCommand(env), newYCSBCommand(env))
 	addGroup(root, "results", "Use results:", newShowCommand(env), newReportCommand(env), newServeCommand(env),
 		newCompareCommand(env), newHistoryCommand(env), newCICommand(env), newSizeCommand(env))
 	addGroup(root, "prepare", "Prepare:", newWorkloadsCommand(env), newWorkloadCommand(env), newCalibrateCommand(env),

@@ -31,6 +31,7 @@ type runOptions struct {
 	web    string
 	agents agentFlags
 	resume string
+	repeat int
 }
 
 // runHelp is the beginning of the help.
@@ -79,6 +80,7 @@ Exit codes: 0 objectives met, 1 other failure, 2 usage error, 3 target unreachab
 	resultFlags(cmd.Flags(), &o.format, formats()...)
 	cmd.Flags().BoolVarP(&o.quiet, "quiet", "q", false, "show no progress")
 	webFlag(cmd, &o.web)
+	cmd.Flags().IntVar(&o.repeat, "repeat", 1, "run it so many `times` and show how much runs differ; the record is a study of one configuration")
 	cmd.Flags().BoolVar(&o.dry, "print-spec", false, "print the specification with all defaults as YAML and exit")
 	grouped(cmd, agentsGroup, func() {
 		addAgentFlags(cmd.Flags(), &o.agents)
@@ -106,6 +108,9 @@ func (o *runOptions) run(cmd *cobra.Command, env *environment, args []string) er
 		return printYAML(env.stdout, spec)
 	}
 	warnOfFaults(env, spec.Target)
+	if o.repeat != 1 {
+		return o.repeated(cmd.Context(), env, spec)
+	}
 	opts := run.Options{Dir: recordDir(env, spec)}
 	if spec.Load.Place != "" { // it can be resumed
 		if opts.Key, err = ownKey(env); err != nil {
@@ -135,6 +140,18 @@ func (o *runOptions) run(cmd *cobra.Command, env *environment, args []string) er
 		return printLoaded(env, result)
 	}
 	return o.conclude(env, result, err)
+}
+
+// repeated performs a run several times, as a study of one configuration, which can be resumed and compared.
+func (o *runOptions) repeated(ctx context.Context, env *environment, asked spec.Run) error {
+	if o.repeat < 1 || asked.LoadPhase.Only {
+		return usageError("--repeat %d: give the number of measured runs, at least 2", o.repeat)
+	}
+	s := spec.Study{Name: "repeat", Run: asked, Trials: spec.Count(o.repeat), Canary: -1, Objectives: asked.Objectives,
+		Labels: asked.Labels}
+	s.Run.Out, s.Run.Objectives, s.Run.Labels = "", nil, nil
+	return runStudy(ctx, env, s, cmp.Or(asked.Out, newDir("studies", asked.Workload.Title(), env.now())),
+		conductFlags{format: o.format, quiet: o.quiet, web: o.web, agents: o.agents}, nil)
 }
 
 // complete finishes the run of a coordinator that was killed.

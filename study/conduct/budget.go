@@ -34,7 +34,7 @@ func (s *session) search(next time.Duration) error {
 // mayBegin checks the budget of the session for a trial. The plan fits, and each session must run at least one trial.
 func (s *session) mayBegin(t record.Trial) error {
 	next, _ := s.pace.expect(t.Configuration)
-	if s.Ended == 0 || s.Budget.Lasts(s.o.Clock.Now(), next+s.spec.Settle.Std()) {
+	if s.Ended == 0 || s.spec.UntilDecided && t.Kind != record.TrialSearch || s.Budget.Lasts(s.o.Clock.Now(), next+s.spec.Settle.Std()) {
 		return nil
 	}
 	left := figure.Plural(len(s.queue.todo), "trial")
@@ -59,6 +59,11 @@ func (s *session) fitBlocks() error {
 	if trials >= rest.Trials {
 		return nil
 	}
+	return s.skip(trials, why)
+}
+
+// skip leaves out what is to be run beyond so many trials of each configuration.
+func (s *session) skip(trials int, why string) error {
 	for _, t := range s.queue.leave(trials) {
 		if t.Status.Begun() {
 			t.Attempt++ // the lost attempt stays in the record

@@ -130,7 +130,7 @@ func (c *conducted) leftOut() {
 			begun[t.Configuration] = true
 		}
 	}
-	if count == 0 {
+	if count == 0 || c.study.Specification.UntilDecided { // it is what was asked
 		return
 	}
 	severity, text := measure.Note, ""

@@ -18,6 +18,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/run"
 	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/study"
+	"github.com/plimsoll-bench/plimsoll/study/judge"
 )
 
 // Resume continues a study that ended before its last trial. It returns what [Run] returns. A complete study is
@@ -153,7 +154,7 @@ func (s *session) recall(plan *study.Plan) error {
 			if r, err := record.OpenBelow(s.Dir, t.Record); err == nil {
 				s.pace.learnFill(*t, filled(r))
 			}
-		case t.Status == record.TrialLeft && s.o.TakeLeft:
+		case t.Status == record.TrialLeft && (s.o.TakeLeft || s.spec.UntilDecided && !judge.Decided(s.Result)):
 			t.Status, t.Problem = record.TrialPlanned, ""
 		}
 	}

@@ -2,6 +2,7 @@ package conduct
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -136,7 +137,7 @@ func (s *session) performTrials(ctx context.Context) error {
 	}
 	s.queue.todo = left(s.Result, s.o.RetryFailed)
 	next := func() (job, bool, error) {
-		if err := s.fitBlocks(); err != nil || len(s.queue.todo) == 0 {
+		if err := errors.Join(s.fitBlocks(), s.endDecided()); err != nil || len(s.queue.todo) == 0 {
 			return job{}, false, err
 		}
 		t := s.queue.todo[0]

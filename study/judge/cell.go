@@ -135,7 +135,7 @@ func (c *cell) compareRatio(base, value []observation, r rules) {
 
 // take sets the ratio of blocks, if there is one.
 func (c *cell) take(logs []float64, r rules) {
-	if c.ratio, c.tested = stats.BlockRatio(logs, r.confidence); !c.tested {
+	if c.ratio, c.tested = stats.BlockRatio(logs, r.interval); !c.tested {
 		c.silent = "these trials give no interval of the ratio"
 		return
 	}

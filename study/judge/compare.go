@@ -62,7 +62,14 @@ type CompareOptions struct {
 	Varied []string
 	// Force ignores differences in what must be equal.
 	Force bool
+	// Level is the level of the verdicts and of the intervals if it is one of several looks at growing sides; 0 is
+	// 1 − Confidence.
+	Level float64
 	Tool  record.Tool
+	// Names are those of the sides of [CompareProbes] in tables, instead of their directories.
+	Names []string
+	// disks compares probes.
+	disks bool
 }
 
 // Compare compares each side with the first one of the same point. If sides differ in what must be equal, the values
@@ -88,7 +95,13 @@ func Compare(sides []Side, o CompareOptions) (*record.ComparisonReport, error) {
 	c := &comparing{o: o, rules: newRules(o.Margin, o.Confidence), report: &record.ComparisonReport{
 		Head:        record.Head{SchemaVersion: record.SchemaVersion, Kind: record.KindComparison, Tool: o.Tool},
 		Comparisons: []record.Comparison{}}}
-	c.metrics, c.unknown = metricsOf(o.Metrics, sides)
+	if o.Level > 0 {
+		c.rules.level, c.rules.interval = o.Level, 1-o.Level
+	}
+	c.report.Confidence = c.rules.confidence
+	if c.metrics, c.unknown = metricsOf(o.Metrics, sides); o.disks {
+		c.metrics, c.unknown = diskUses, nil
+	}
 	for i := range sides {
 		c.addSide(&sides[i])
 	}
@@ -97,6 +110,7 @@ func Compare(sides []Side, o CompareOptions) (*record.ComparisonReport, error) {
 	c.refused = !o.Force && (measure.Worst(c.mixed) == measure.Invalid ||
 		slices.ContainsFunc(c.report.Differences, func(d record.Difference) bool { return d.Severity == measure.Invalid }))
 	c.compare(points)
+	c.report.WouldTell = c.wouldTell(points)
 	c.report.Validity = c.findings(sides, points)
 	return c.report, nil
 }
@@ -182,6 +196,7 @@ func (c *comparing) addSide(s *Side) {
 func (c *comparing) differ(points [][]*Side) []record.Difference {
 	all := []record.Difference{}
 	seen := map[string]bool{}
+	said, target := len(c.o.Varied) > 0, false
 	for _, p := range points {
 		facts := make([]Facts, 0, len(p))
 		varied := slices.Clone(c.o.Varied)
@@ -189,8 +204,10 @@ func (c *comparing) differ(points [][]*Side) []record.Difference {
 			facts = append(facts, s.facts())
 			if s.Study != "" && s.Study == p[0].Study {
 				varied = slices.Concat(varied, s.Varied, p[0].Varied)
+				said = said || len(s.Varied)+len(p[0].Varied) > 0
 			}
 		}
+		target = target || !ofLabs(facts)
 		for _, d := range differences(facts, varied) {
 			key := d.What + "\x00" + strings.Join(d.Values, "\x00")
 			if !seen[key] {
@@ -198,6 +215,9 @@ func (c *comparing) differ(points [][]*Side) []record.Difference {
 				all = append(all, d)
 			}
 		}
+	}
+	if !said {
+		ask(all, target)
 	}
 	return worstFirst(all)
 }
@@ -233,7 +253,7 @@ func same(a, b Facts) bool {
 		return false
 	}
 	for path, v := range a {
-		if w, ok := b[path]; !ok || v != w && weigh(path).severity != measure.Note {
+		if w, ok := b[path]; !ok || v != w && weigh(path).severity() != measure.Note {
 			return false
 		}
 	}
@@ -300,7 +320,7 @@ func (s *Side) blocks(other *Side) (base, value []placed, silent string) {
 
 // notInterleaved is why sides that did not alternate have no verdict.
 var notInterleaved = fmt.Sprintf("no verdict: not interleaved. A verdict needs %d blocks of four trials that alternate, such as "+
-	"A B B A; plimsoll study makes them", trialsForVerdict)
+	"A B B A; plimsoll ab makes them", trialsForVerdict)
 
 // alternate sets the blocks in which trials alternate in time between those before and those from the index first on,
 // and returns their number.

@@ -6,7 +6,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/plimsoll-bench/plimsoll/internal/shellword"
 	"github.com/plimsoll-bench/plimsoll/measure"
+	"github.com/plimsoll-bench/plimsoll/record"
 )
 
 func (c *comparing) findings(sides []Side, points [][]*Side) []measure.Finding {
@@ -22,29 +24,73 @@ func (c *comparing) findings(sides []Side, points [][]*Side) []measure.Finding {
 }
 
 func (c *comparing) checkDifferences() []measure.Finding {
-	var must, should []string
+	var must, should, why []string
 	for _, d := range c.report.Differences {
 		switch d.Severity {
 		case measure.Invalid:
 			must = append(must, d.What)
+			if weigh(d.What).role == forbidden {
+				why = append(why, d.Why)
+			}
 		case measure.Warning:
 			should = append(should, d.What)
 		}
 	}
-	var all []measure.Finding
+	all := slices.Concat(must, should)
 	switch {
 	case len(must) > 0 && c.o.Force:
-		all = finding("not-comparable", measure.Warning, "the sides differ in what must be equal (%s) and were compared "+
+		return finding("not-comparable", measure.Warning, "the sides differ in what must be equal (%s) and were compared "+
 			"because of --force. Any of these may be the cause of a difference", some(must))
+	case len(why) > 0:
+		return finding("not-comparable", measure.Invalid, "the sides differ in what must be equal (%s), so there is no "+
+			"verdict: %s. Make them equal, or compare them on purpose (--varied %s), or ignore it (--force)", some(must), why[0], root(must[0]))
 	case len(must) > 0:
-		all = finding("not-comparable", measure.Invalid, "the sides differ in what must be equal (%s), so there is no "+
-			"verdict. Make them equal, or compare them on purpose (--varied %s), or ignore it (--force)", some(must), root(must[0]))
+		return finding("not-comparable", measure.Invalid, "the sides differ in more than one thing (%s), and any of them may be "+
+			"the cause of a difference, so there is no verdict. Change one at a time, or compare them together (--varied %s), or ignore "+
+			"it (--force)", some(all), strings.Join(roots(all), ","))
+	case len(should) > 0:
+		return finding("differences", measure.Warning, "the sides differ in what should be equal (%s). Any of these may be the "+
+			"cause of a difference", some(should))
 	}
-	if len(should) > 0 {
-		all = append(all, finding("differences", measure.Warning, "the sides differ in what should be equal (%s). Any of these "+
-			"may be the cause of a difference", some(should))...)
+	return nil
+}
+
+// roots returns the first parts of paths, each once.
+func roots(paths []string) (list []string) {
+	for _, p := range paths {
+		if r := root(p); !slices.Contains(list, r) {
+			list = append(list, r)
+		}
 	}
-	return all
+	return list
+}
+
+// wouldTell returns the command that tells whether the sides differ, if these records cannot because they do not
+// alternate. Records of the same specification can only be repeated at the same time on two targets.
+func (c *comparing) wouldTell(points [][]*Side) string {
+	if c.refused || len(points) != 1 || len(points[0]) != 2 {
+		return ""
+	}
+	a, b := points[0][0], points[0][1]
+	if _, _, silent := a.blocks(b); silent != notInterleaved {
+		return ""
+	}
+	if !c.o.disks && slices.ContainsFunc(c.report.Differences, func(d record.Difference) bool {
+		return d.Compared && (d.What == "target.address" || specified(d.What))
+	}) {
+		return shellword.Join([]string{"plimsoll", "ab", a.Name, b.Name})
+	}
+	if c.o.disks {
+		return shellword.Join([]string{"plimsoll", "disk", a.facts()["probe.directory"], b.facts()["probe.directory"]})
+	}
+	return "plimsoll ab TARGET-A TARGET-B"
+}
+
+// specified reports whether a fact is a key of the specification of a run or its lab.
+func specified(path string) bool {
+	first, _, _ := strings.Cut(path, ".")
+	return !slices.Contains([]string{"target", "environment", "tool", "client_settings", "scheduled", "data", "capacity"}, first) &&
+		path != "lab.version"
 }
 
 // root returns the first part of a path, which is what users compare: durability rather than durability.journal.
@@ -144,8 +190,7 @@ func (c *comparing) checkFew(sides []Side) []measure.Finding {
 		return nil
 	case least == 1:
 		return finding("one-record", measure.Warning, "%s has a single record, and one run does not show how much runs "+
-			"differ. The interval of a percentile within a run is far too narrow for that. Repeat it (plimsoll study), %d times for "+
-			"an interval of medians", name, trialsForMedian)
+			"differ. The interval of a percentile within a run is far too narrow for that. Repeat both sides in turn (plimsoll ab)", name)
 	case least < trialsForRanks:
 		return finding("few-trials", measure.Warning, "%[2]s has only %[1]d records, so verdicts rely on the t "+
 			"distribution alone. Repeat it, %[3]d times for an interval of medians", least, name, trialsForMedian)
@@ -160,8 +205,8 @@ func checkInterleaved(points [][]*Side) []measure.Finding {
 		for _, s := range p[1:] {
 			if base, value, silent := p[0].blocks(s); silent == notInterleaved && len(base) > 1 && len(value) > 1 {
 				return finding("not-interleaved", measure.Warning, "the trials of %s and %s do not alternate, so a change of the machine "+
-					"in between looks like a difference, and no interval covers it. There is no verdict. Compare the two as levels of a "+
-					"factor: plimsoll study", p[0].Name, s.Name)
+					"in between looks like a difference, and no interval covers it. There is no verdict. Repeat both sides in turn: "+
+					"plimsoll ab", p[0].Name, s.Name)
 			}
 		}
 	}

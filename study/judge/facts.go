@@ -144,73 +144,6 @@ func (f Facts) setAll(set map[string]any) {
 	}
 }
 
-// weight is the severity of a difference, and the reason.
-type weight struct {
-	severity measure.Severity
-	why      string
-}
-
-// weights apply to paths and everything below them. The longest matching path counts.
-var weights = map[string]weight{
-	"":                            {measure.Warning, ""},
-	"workload":                    {measure.Invalid, "other operations on other data"},
-	"workload.seed":               {measure.Note, "other keys in the same proportions"},
-	"workload.records":            {measure.Invalid, "more data fit into the caches less well"},
-	"data.records":                {measure.Invalid, "more data fit into the caches less well"},
-	"durability":                  {measure.Invalid, "writes with a lower durability are faster and are lost more easily"},
-	"client":                      {measure.Invalid, "the clients use different amounts of processor time"},
-	"client_settings":             {measure.Warning, "clients with other settings behave differently"},
-	"client_settings.client":      {measure.Invalid, "the clients use different amounts of processor time"},
-	"scheduled":                   {measure.Invalid, "an open and a closed loop measure different times"},
-	"load":                        {measure.Warning, "another load has other response times"},
-	"load.workers":                {measure.Note, "more workers, more throughput and longer response times"},
-	"load_phase":                  {measure.Note, "how the data were loaded"},
-	"capacity":                    {measure.Note, "what the capacity search of the study found"},
-	"objectives":                  {measure.Note, "objectives do not change the result"},
-	"database":                    {measure.Note, "a name"},
-	"target":                      {measure.Warning, "another deployment"},
-	"target.address":              {measure.Note, "another deployment, possibly an equal one"},
-	"target.hosts":                {measure.Note, "other members, possibly equal ones"},
-	"target.set_name":             {measure.Note, "a name"},
-	"target.sharded":              {measure.Warning, "the data are distributed in another way"},
-	"target.version":              {measure.Warning, "another version of the server"},
-	"target.settings.directory":   {measure.Note, "a name"},
-	"target.settings":             {measure.Warning, "the server has other settings"},
-	"environment":                 {measure.Warning, "another machine, or other settings of it"},
-	"environment.cpu":             {measure.Invalid, "another processor"},
-	"environment.arch":            {measure.Invalid, "another processor"},
-	"environment.os":              {measure.Invalid, "another operating system"},
-	"environment.cores_available": {measure.Invalid, "another number of cores"},
-	"environment.cpu_threads":     {measure.Warning, "another number of cores in the machine"},
-	"environment.host":            {measure.Note, "another machine, possibly an equal one"},
-	"environment.go":              {measure.Note, "built with another compiler"},
-	"lab":                         {measure.Warning, "another lab"},
-	"lab.hosts":                   {measure.Invalid, "hosts with other limits"},
-	"lab.hosts.count":             {measure.Warning, "members share hosts, or do not"},
-	"lab.storage":                 {measure.Invalid, "another storage policy"},
-	"lab.storage.dir":             {measure.Warning, "possibly another disk"},
-	"lab.engine":                  {measure.Invalid, "another server, or other settings of it"},
-	"lab.version":                 {measure.Warning, "another version of the server"},
-	"lab.topology":                {measure.Invalid, "another cluster"},
-	"lab.topology.election":       {measure.Warning, "faster elections send more heartbeats"},
-	"lab.availability":            {measure.Note, "what happens when something fails"},
-	"tool":                        {measure.Warning, "another version of plimsoll may measure differently"},
-	"tool.go":                     {measure.Note, "built with another compiler"},
-}
-
-func weigh(path string) weight {
-	for p := path; ; {
-		if w, ok := weights[p]; ok {
-			return w
-		}
-		i := strings.LastIndexByte(p, '.')
-		if i < 0 {
-			return weights[""]
-		}
-		p = p[:i]
-	}
-}
-
 // differences lists the facts in which the sides differ, most severe first. Paths at or below a varied one differ on
 // purpose.
 func differences(sides []Facts, varied []string) []record.Difference {
@@ -239,16 +172,30 @@ func differences(sides []Facts, varied []string) []record.Difference {
 			continue
 		}
 		w := weigh(path)
+		d := record.Difference{What: path, Values: values, Severity: w.severity(), Why: w.why}
 		if slices.ContainsFunc(varied, func(v string) bool { return path == v || strings.HasPrefix(path, v+".") }) {
-			w = weight{measure.Note, "this is what was varied"}
-		} else if strings.HasPrefix(path, "target.") && slices.ContainsFunc(varied, func(v string) bool {
-			return v == "lab" || strings.HasPrefix(v, "lab.")
-		}) {
-			w = weight{measure.Note, "it follows from the lab, which was varied"}
+			d.Severity, d.Compared, d.Why = measure.Note, true, "this is what was varied"
+		} else if strings.HasPrefix(path, "target.") && ofLabs(sides) {
+			d.Severity, d.Why = measure.Note, "it follows from the lab, or from the durability"
 		}
-		list = append(list, record.Difference{What: path, Values: values, Severity: w.severity, Why: w.why})
+		list = append(list, d)
 	}
 	return worstFirst(list)
+}
+
+// ofLabs reports whether all sides are runs on labs, whose specification says what the target is.
+func ofLabs(sides []Facts) bool {
+	return !slices.ContainsFunc(sides, func(f Facts) bool { return !f.has("lab") })
+}
+
+// has reports whether a path or a path below it is known.
+func (f Facts) has(path string) bool {
+	for p := range f {
+		if p == path || strings.HasPrefix(p, path+".") {
+			return true
+		}
+	}
+	return false
 }
 
 func worstFirst(list []record.Difference) []record.Difference {

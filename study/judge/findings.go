@@ -57,7 +57,7 @@ func (j *judgement) checkNumber() []measure.Finding {
 			least, which = n, c.ID
 		}
 	}
-	if len(j.final) == 0 || least >= trialsForMedian {
+	if len(j.final) == 0 || least >= trialsForMedian || j.study.Specification.UntilDecided && least >= firstLook {
 		return nil
 	}
 	severity, text := measure.Warning, ""

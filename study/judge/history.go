@@ -115,7 +115,7 @@ func History(sides []Side, o HistoryOptions) (*record.HistoryReport, error) {
 // within a group; if they change where the results do, the change names them.
 func identifying(path string) bool {
 	first, _, _ := strings.Cut(path, ".")
-	return weigh(path).severity == measure.Invalid || first == "load" || path == "target.kind" || path == "target.topology"
+	return weigh(path).severity() == measure.Invalid || first == "load" || path == "target.kind" || path == "target.topology"
 }
 
 func (s *Side) key() string {

@@ -23,7 +23,9 @@
 //
 // The level is 1 − confidence. The number of trials is fixed by the plan: a study has no verdicts before the last one.
 // If a study with verdicts may still grow, because trials failed or were left out, its verdicts use half of what is
-// left of the level, so that all looks at it together use no more than the level.
+// left of the level, so that all looks at it together use no more than the level. The same rule decides a study that
+// ends when it has verdicts (until_decided): it is judged after 4, 8, 16 … blocks, and the intervals are those of the
+// level of the look.
 //
 // If a value is zero (errors), there is no ratio. Then the difference is shown, and the corrected probability of the
 // rank test (Mann-Whitney) decides; values that are all zero on both sides are equivalent. With fewer than three
@@ -44,6 +46,7 @@ const (
 type rules struct {
 	margin, confidence float64
 	level              float64 // of the tests: 1 − confidence, or what a study that may be continued spends of it
+	interval           float64 // confidence of the intervals of ratios
 	tests              int     // of the family
 }
 
@@ -54,7 +57,7 @@ func newRules(margin, confidence float64) rules {
 	if !(confidence > 0 && confidence < 1) {
 		confidence = DefaultConfidence
 	}
-	return rules{margin: margin, confidence: confidence, level: 1 - confidence}
+	return rules{margin: margin, confidence: confidence, level: 1 - confidence, interval: confidence}
 }
 
 func (r rules) alpha() float64 { return 1 - r.confidence }

@@ -108,6 +108,9 @@ func (j *judgement) look() {
 			repeatable = true
 		}
 	}
+	if left > 0 && j.study.Specification.UntilDecided && j.atLook() {
+		left, repeatable = 0, true
+	}
 	if left > 0 {
 		j.silent = fmt.Sprintf("preliminary: %s missing. There is no verdict before the planned number of trials",
 			isOrAre(left, "trial"))
@@ -116,17 +119,21 @@ func (j *judgement) look() {
 	looks := j.study.Looks
 	if n := len(looks); n > 0 && looks[n-1].Trials == valid {
 		j.rules.level = looks[n-1].Level
-		return
+	} else {
+		level := j.rules.alpha()
+		for _, l := range looks {
+			level -= l.Level
+		}
+		if repeatable {
+			level /= 2
+		}
+		j.rules.level = max(0, level)
+		j.study.Looks = append(looks, record.Look{Trials: valid, Level: j.rules.level})
 	}
-	level := j.rules.alpha()
-	for _, l := range looks {
-		level -= l.Level
+	if j.study.Specification.UntilDecided {
+		// A study that ends at a difference ends where it looks large, so its intervals cover at all looks together.
+		j.rules.interval = 1 - j.rules.level
 	}
-	if repeatable {
-		level /= 2
-	}
-	j.rules.level = max(0, level)
-	j.study.Looks = append(looks, record.Look{Trials: valid, Level: j.rules.level})
 }
 
 // missing reports whether a compared trial is still to be run.
