@@ -69,8 +69,8 @@ func mannerOutage(m *record.DrillManner) string {
 	return text
 }
 
-// lossCount is what the rounds of a failure mode lost, and whether that was allowed.
-func lossCount(d *record.Drill, m *record.DrillManner) string {
+// lossText is what the rounds of a failure mode lost.
+func lossText(d *record.Drill, m *record.DrillManner) string {
 	loss := judge.LossText(m.Losses)
 	for i := range d.Rounds {
 		r := &d.Rounds[i]
@@ -78,6 +78,12 @@ func lossCount(d *record.Drill, m *record.DrillManner) string {
 			loss = "at least " + strings.TrimPrefix(strings.TrimPrefix(loss, "at least "), "up to ")
 		}
 	}
+	return loss
+}
+
+// lossCount is what the rounds of a failure mode lost, and whether that was allowed.
+func lossCount(d *record.Drill, m *record.DrillManner) string {
+	loss := lossText(d, m)
 	if by, forbidden := lossJudged(d, m); by != "" {
 		loss += ", which " + by + " allows"
 	} else if forbidden != "" {

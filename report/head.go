@@ -109,7 +109,7 @@ func runAnswer(r *record.Run, h objectiveCounts) string {
 		l = p.All.Response
 	}
 	text := Disclosed(achieved, r.Target.Kind)
-	if p99 := p99Of(l); p99 != "" {
+	if p99 := strings.TrimSuffix(p99Of(l), fewMoments); p99 != "" && p99 != NoAnswer {
 		text += ", p99 " + p99
 	}
 	if p.Dropped+r.Course.Unsent+p.Counts.Bad() > 0 {
@@ -149,6 +149,9 @@ func runSummary(r *record.Run) *Table {
 		if times != nil {
 			cells = append(cells[:2], PercentileText(times, 0.5), PercentileText(times, 0.99), PercentileText(times, 0.999),
 				ns64(times.Max))
+			for i := range cells { // a finding says it
+				cells[i] = strings.TrimSuffix(cells[i], fewMoments)
+			}
 		}
 		t.row(cells...)
 	}
@@ -162,7 +165,11 @@ func studyAnswer(s *record.Study, h objectiveCounts) string {
 		capacity = "capacity " + Disclosed(capacityText(s.Capacity), s.Base.Target)
 	}
 	if best := largestChange(s.Comparisons); best != nil {
-		changes = fmt.Sprintf("%s %s at %s; %s", heading(best.Metric), ChangeText(best), best.Configuration, changes)
+		changes = fmt.Sprintf("%s: %s %s at %s", best.Verdict, heading(best.Metric), ChangeText(best), best.Configuration)
+	} else if open := openComparisons(s.Comparisons); open > 0 {
+		changes = fmt.Sprintf("cannot tell in %d of %s", open, figure.Plural(len(s.Comparisons), "comparison"))
+	} else if changes != "" {
+		changes = "no difference in " + figure.Plural(len(s.Comparisons), "comparison")
 	}
 	text := join("; ", h.short(), capacity, changes)
 	for _, p := range s.Procedures {
@@ -171,6 +178,15 @@ func studyAnswer(s *record.Study, h objectiveCounts) string {
 		}
 	}
 	return cmp.Or(text, "nothing to compare yet")
+}
+
+func openComparisons(list []record.Comparison) (open int) {
+	for i := range list {
+		if list[i].Verdict == record.Inconclusive {
+			open++
+		}
+	}
+	return open
 }
 
 // studyBasis is how many trials the answer is based on.
@@ -238,18 +254,15 @@ func compareAnswer(r *record.ComparisonReport) string {
 			break
 		}
 	}
-	if best := largestChange(r.Comparisons); best != nil && (len(r.Sides) != 2 || c.Verdict != record.Better && c.Verdict != record.Worse) {
+	certain := c.Verdict == record.Better || c.Verdict == record.Worse
+	if best := largestChange(r.Comparisons); best != nil && (len(r.Sides) != 2 || !certain) {
 		c = best
 	}
 	text := heading(c.Metric) + " " + ChangeText(c)
 	if c.Low != nil && c.High != nil {
 		text += " " + IntervalText(c)
 	}
-	text = fmt.Sprintf("%s: %s, %s against %s", wordOf(c.Verdict), text, c.Configuration, c.Baseline)
-	if len(r.Comparisons) > 1 {
-		text += "; " + verdictCounts(r.Comparisons)
-	}
-	return text
+	return fmt.Sprintf("%s: %s, %s against %s", wordOf(c.Verdict), text, c.Configuration, c.Baseline)
 }
 
 // compareBasis is the number of runs on each side.

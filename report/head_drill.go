@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/plimsoll-bench/plimsoll/fault"
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
@@ -26,9 +27,12 @@ func drillAnswer(d *record.Drill) string {
 		if len(list) == 1 {
 			one = list[0]
 		}
-		text += ": " + lossCount(d, &one)
-		if out := mannerOutage(&one); out != "" {
-			text += "; " + outageText(d, out)
+		text += ": " + strings.TrimSuffix(lossText(d, &one), " in a round")
+		switch o := one.Outages; {
+		case o != nil && len(o.Values) > 1 && one.Unended == 0:
+			text += "; outage " + nanoseconds(o.Median) + ", at most " + nanoseconds(o.Max)
+		case mannerOutage(&one) != "":
+			text += "; " + outageText(d, mannerOutage(&one))
 		}
 		return text
 	}
@@ -46,7 +50,9 @@ func drillAnswer(d *record.Drill) string {
 // lied says whether a disk confirmed flushes that it did not do.
 func lied(d *record.Drill) bool {
 	return slices.ContainsFunc(d.Rounds, func(r record.DrillRound) bool {
-		return slices.ContainsFunc(r.Faults, func(f record.DrillFault) bool { return f.Fault.Action == fault.DiskLie && f.Hit })
+		return slices.ContainsFunc(r.Faults, func(f record.DrillFault) bool {
+			return f.Fault.Action == fault.DiskLie && f.Hit
+		})
 	})
 }
 

@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/record"
@@ -13,7 +14,7 @@ func probeAnswer(p *record.Probe) string {
 	text := probeVerdict(p)
 	switch {
 	case p.Verdict == record.Lying:
-		text = "LYING disk: it confirms flushes that do not reach it (" + text + ")"
+		return "LYING disk" + strings.TrimPrefix(text, string(p.Verdict)) + ": it confirms flushes that do not reach it"
 	case p.Status == record.Failed:
 		text = "not measured to the end"
 	case p.Storage.Filesystem == "" && p.Storage.Bytes == 0:
@@ -28,6 +29,14 @@ func probeAnswer(p *record.Probe) string {
 	return text
 }
 
+// size is a number of bytes, "" if it is not known.
+func size(bytes int64) string {
+	if bytes == 0 {
+		return ""
+	}
+	return figure.Bytes(bytes)
+}
+
 // probeSummary has a row for each use of storage: the journal, random access, checkpoints and sustained writes.
 func probeSummary(p *record.Probe) *Table {
 	t := &Table{Header: []string{"use", "rate", "p50", "p99", "with"}, Last: 1}
@@ -38,7 +47,7 @@ func probeSummary(p *record.Probe) *Table {
 	for _, operation := range []string{"read", "write"} {
 		if s := fastest(p, operation); s != nil {
 			l := probeLatency(s.Latency)
-			t.row("random "+operation+"s of "+figure.Bytes(s.Block), figure.Rate(s.Rate)+"/s", l[0], l[1], figure.Plural(s.Threads, "thread"))
+			t.row(join(" of ", "random "+operation+"s", size(s.Block)), figure.Rate(s.Rate)+"/s", l[0], l[1], figure.Plural(s.Threads, "thread"))
 		}
 	}
 	if c := p.Checkpoint; c != nil && c.Checkpoints > 0 {

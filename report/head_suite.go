@@ -27,10 +27,10 @@ func (s *Suite) head(d *Document) {
 		t.row(p.Name, string(p.Status), partFinding(p))
 	}
 	d.Answer = fmt.Sprintf("%d of %s done", done, figure.Plural(len(s.Parts), "part"))
-	if words := s.agreement(); words != "" {
-		d.Answer = fmt.Sprintf("of %s of the document %s", figure.Plural(s.counted(), "statement"), words)
+	if all := s.counted(); all > 0 {
+		d.Answer = fmt.Sprintf("%d of %s of the document agree%s", r.Counts[record.Agrees], figure.Plural(all, "statement"), s.others())
 	}
-	d.Sure = s.belief() + "; " + s.scaleNote()
+	d.Sure = join("; ", s.belief(), prefixed("scaled to ", strings.Join(scaleWords(r.Scale), ", ")))
 	d.Short = append(s.points(), s.doubts()...)
 	d.shorten()
 	d.Summary, d.Next = t, reportNext()
@@ -52,20 +52,17 @@ func (s *Suite) belief() string {
 	return text
 }
 
-// agreement counts the statements of the document by how they agree, "" if none counts.
-func (s *Suite) agreement() string {
-	if s.counted() == 0 {
-		return ""
-	}
-	var words []string
+// others counts the statements that do not agree, and those that are open.
+func (s *Suite) others() string {
+	c, text := s.Record.Counts, ""
 	for _, x := range []struct {
-		of   record.Agreement
-		text string
-	}{{record.Agrees, "agree"}, {record.Disagrees, "disagree"}, {record.SameDirection, "differ in size"},
-		{record.Compatible, "not confirmed"}, {record.NotTold, "inconclusive"}, {record.NotMeasured, "not measured"}} {
-		if n := s.Record.Counts[x.of]; n > 0 {
-			words = append(words, fmt.Sprintf("%d %s", n, x.text))
+		n    int
+		word string
+	}{{c[record.Disagrees], "disagree"}, {c[record.SameDirection], "differ in size"},
+		{c[record.Compatible] + c[record.NotTold] + c[record.NotMeasured], "open"}} {
+		if x.n > 0 {
+			text += fmt.Sprintf(", %d %s", x.n, x.word)
 		}
 	}
-	return strings.Join(words, ", ")
+	return text
 }

@@ -8,7 +8,8 @@ import (
 )
 
 // shorts are the short forms of findings by ID, for a first screen: what is the matter, in a few words. An ID that ends
-// with a hyphen is the beginning of several; the value of a finding follows a colon. internal/repotest checks that every finding has one.
+// with a hyphen is the beginning of several; the value of a finding follows a colon. internal/repotest checks that every
+// finding has one.
 var shorts = map[string]string{
 	// runs: the target and its data
 	"abandoned":          "operations did not return before the run ended",

@@ -177,7 +177,15 @@ func probeFinding(p *record.Probe) string {
 
 // scaleText says at which part of the document's size it was repeated.
 func scaleText(s spec.Scale) string {
-	var words []string
+	words := scaleWords(s)
+	if len(words) == 0 {
+		return "1: as the document has it"
+	}
+	return strings.Join(words, ", ") + " of the document's; levels have the document's names"
+}
+
+// scaleWords are what was scaled, and by which factor.
+func scaleWords(s spec.Scale) (words []string) {
 	for _, x := range []struct {
 		name string
 		by   spec.Fraction
@@ -186,10 +194,7 @@ func scaleText(s spec.Scale) string {
 			words = append(words, x.name+" "+x.by.String())
 		}
 	}
-	if len(words) == 0 {
-		return "1: as the document has it"
-	}
-	return strings.Join(words, ", ") + " of the document's; levels have the document's names"
+	return words
 }
 
 // suiteScale says at which part of the document's size a suite was repeated; where its parts have scales of their

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/plimsoll-bench/plimsoll/internal/visible"
 	"github.com/plimsoll-bench/plimsoll/report"
 )
 
@@ -149,14 +150,14 @@ func (p *printer) first(d *report.Document) {
 	}
 	if d.Title != d.Answer {
 		p.blank()
-		p.text(faint, "", d.Title, 2, 1)
+		p.text(faint, "", d.Title, 2, 2)
 	}
 	p.blank()
 	for _, doubt := range d.Short[:min(mostDoubts, len(d.Short))] {
 		p.point(doubt, 1)
 	}
 	if n := len(d.Short) - mostDoubts; n > 0 {
-		p.text("", "  ", "and "+plural(n, "more finding"), 0, 1)
+		p.text("", "  ", "and "+plural(n, "more finding")+": add --verbose", 0, 1)
 	}
 	next := &printer{screen: p.screen}
 	next.next(d)

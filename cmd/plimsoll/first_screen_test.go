@@ -2,15 +2,18 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"io"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 
+	"github.com/plimsoll-bench/plimsoll/measure"
+	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/report"
 )
 
@@ -73,7 +76,7 @@ func checkScreen(t *testing.T, text string, columns int, coloured bool) {
 			t.Errorf("%d columns: %q", n, line)
 		}
 	}
-	if !slices.ContainsFunc([]string{"✓ ", "! ", "✗ ", "· "}, func(sign string) bool { return strings.HasPrefix(lines[0], sign) }) {
+	if !strings.ContainsAny(string([]rune(lines[0])[0]), "✓!✗·") {
 		t.Errorf("the first line has no sign: %q", lines[0])
 	}
 	if last := lines[len(lines)-1]; !strings.HasPrefix(last, "next  ") {
@@ -116,6 +119,45 @@ func TestATextHasNoColoursOfItsOwn(t *testing.T) {
 		Short: []report.Point{{Grade: report.Bad, Text: "\x1b[31mEVIL"}}}}
 	if err := writeDocument(w, d, false); err != nil || strings.Contains(b.String(), "\x1b") {
 		t.Errorf("%v: %q", err, b.String())
+	}
+}
+
+// JSON has the head of the result before the record.
+func TestJSONBeginsWithTheSummary(t *testing.T) {
+	var b bytes.Buffer
+	if err := printRecord(&b, "there", troubled(), "json"); err != nil {
+		t.Fatal(err)
+	}
+	var got struct {
+		Summary summary
+		record.Run
+	}
+	d := report.Of(troubled()).In("there")
+	if err := json.Unmarshal(b.Bytes(), &got); err != nil || got.Summary.Answer != d.Answer || got.Summary.Sure != d.Sure ||
+		got.Summary.Next != "plimsoll report there" || len(got.Summary.Findings) != len(d.Short) || got.Course.Dropped != 12 {
+		t.Errorf("%v: %s", err, b.Bytes()[:400])
+	}
+}
+
+// Events are printed in order of time, whoever reports them, and all of them.
+func TestEventsAreInOrder(t *testing.T) {
+	var b bytes.Buffer
+	p := newProgressLines(&environment{stderr: &b})
+	event := func(at time.Duration, text string) { p.Event(measure.Event{At: at, Kind: "k", Text: text}) }
+	event(6400*time.Millisecond, "third")
+	event(5*time.Second, "first")
+	event(5900*time.Millisecond, "second")
+	p.told(6 * time.Second)
+	event(8*time.Second, "fifth")
+	event(7*time.Second, "fourth")
+	p.end()
+	at := -1
+	for _, word := range []string{"first", "second", "third", "fourth", "fifth"} {
+		next := strings.Index(b.String(), word)
+		if next <= at {
+			t.Fatalf("%s is not in its place:\n%s", word, b.String())
+		}
+		at = next
 	}
 }
 

@@ -29,7 +29,7 @@ func printRecord(w io.Writer, dir string, result any, format string, among ...st
 	case !slices.Contains(has, format):
 		return usageError("%s has no format %s (known: %s)", what, format, strings.Join(has, ", "))
 	case format == "json":
-		return printJSON(w, value)
+		return printSummarized(w, value, report.Of(result).In(dir))
 	}
 	report.Tidy(value)
 	if format != "text" {
