@@ -137,7 +137,7 @@ func testNoDatabase(t *testing.T, name string) {
 		}
 	}
 	var l []record.Lab
-	e := plimsoll(t, "lab", "list", "--json").must(t, 0)
+	e := plimsoll(t, "lab", "list", "--format", "json").must(t, 0)
 	if err := json.Unmarshal([]byte(e.stdout), &l); err != nil {
 		t.Fatal(err)
 	}

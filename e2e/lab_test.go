@@ -27,7 +27,7 @@ import (
 func labOf(t *testing.T, name string, args ...string) record.Lab {
 	t.Helper()
 	removeAfter(t, name)
-	e := plimsoll(t, append([]string{"lab", "up", "--json", "--name", name, "--deadline", "5m"}, args...)...).must(t, 0)
+	e := plimsoll(t, append([]string{"lab", "up", "--format", "json", "--name", name, "--deadline", "5m"}, args...)...).must(t, 0)
 	var l record.Lab
 	if err := json.Unmarshal([]byte(e.stdout), &l); err != nil {
 		t.Fatalf("lab up printed no lab: %v\n%s", err, e.stdout)
@@ -60,7 +60,7 @@ func removeLab(t *testing.T, name string, foreign []string) {
 
 func status(t *testing.T, name string) lab.Entry {
 	t.Helper()
-	e := plimsoll(t, "lab", "status", name, "--json").must(t, 0)
+	e := plimsoll(t, "lab", "status", name, "--format", "json").must(t, 0)
 	var l lab.Entry
 	if err := json.Unmarshal([]byte(e.stdout), &l); err != nil {
 		t.Fatal(err)
@@ -176,7 +176,7 @@ func testExec(t *testing.T, name, host string) {
 // testNoPassword searches for the password in files and processes.
 func testNoPassword(t *testing.T, name, password, dir string) {
 	t.Helper()
-	for _, args := range [][]string{{"lab", "status", name}, {"lab", "status", name, "--json"}, {"lab", "list", "--json"}, {"lab", "logs", name}} {
+	for _, args := range [][]string{{"lab", "status", name}, {"lab", "status", name, "--format", "json"}, {"lab", "list", "--format", "json"}, {"lab", "logs", name}} {
 		if e := plimsoll(t, args...).must(t, 0); strings.Contains(e.stdout+e.stderr, password) {
 			t.Errorf("plimsoll %q prints the password", args)
 		}

@@ -18,23 +18,31 @@ func LabLine(l *record.Lab) string { return l.Name + ": " + LabText(l) }
 
 // LabText says in one line what a lab is: its hosts, its software, its cluster, and its storage.
 func LabText(l *record.Lab) string {
-	asked := l.Specification
-	software, topology := strings.TrimSpace(l.Engine+" "+l.Version), topologyText(asked.Topology)
-	if l.Engine == spec.LabNone {
-		software, topology = "", figure.Plural(int(max(asked.Topology.Members, 1)), "volume")+" without a database"
+	text := join(", ", hostsText(l), labSoftware(l), labStorage(l))
+	if l.State != "" && l.State != "up" {
+		text += " (" + l.State + ")"
 	}
-	policy, layout := asked.Storage.Policy(), ""
+	return text
+}
+
+// labSoftware is the software of a lab and its cluster.
+func labSoftware(l *record.Lab) string {
+	asked := l.Specification
+	if l.Engine == spec.LabNone {
+		return figure.Plural(int(max(asked.Topology.Members, 1)), "volume") + " without a database"
+	}
+	return join(", ", strings.TrimSpace(l.Engine+" "+l.Version), topologyText(asked.Topology))
+}
+
+func labStorage(l *record.Lab) string {
+	policy, layout := l.Specification.Storage.Policy(), ""
 	if len(l.Volumes) > 0 && l.Volumes[0].Policy != "" {
 		policy, layout = l.Volumes[0].Policy, layoutText(l.Volumes[0].Layout)
 	}
 	if policy == "directory" {
 		policy = "a directory"
 	}
-	text := join(", ", hostsText(l), software, topology, "each on "+policy+layout)
-	if l.State != "" && l.State != "up" {
-		text += " (" + l.State + ")"
-	}
-	return text
+	return "each on " + policy + layout
 }
 
 func hostsText(l *record.Lab) string {
@@ -115,19 +123,24 @@ func labSpecLine(asked spec.Lab) string {
 		Version: asked.Engine.Version})
 }
 
-// LabSections describes a lab: its hosts with their usage, its members, its volumes, and notes. After is the lab at the
-// end of a run, nil if there is none; series are those of a run, if any, and usage are figures of its hosts.
-func LabSections(l, after *record.Lab, series []record.Series, usage ...*Figure) []Section {
+// labSections describe a lab in a run: its hosts with their usage, its members, its volumes, and notes. After is the
+// lab at the end of the run, nil if there is none; series are those of the run, if any, and usage are figures of its
+// hosts.
+func labSections(l, after *record.Lab, series []record.Series, usage ...*Figure) []Section {
 	after = cmp.Or(after, &record.Lab{})
+	return append(appendFilled(nil, labHead(l, after)), labTables(l, after, series, usage...)...)
+}
+
+// labTables are what a lab has.
+func labTables(l, after *record.Lab, series []record.Series, usage ...*Figure) []Section {
 	hosts := labHosts(l, after, series)
 	hosts.draw(usage...)
-	return appendFilled(nil, labHead(l, after), hosts, labPerOperation(l, series),
-		labMembers(l, after), labVolumes(l, after),
+	return appendFilled(nil, hosts, labPerOperation(l, series), labMembers(l, after), labVolumes(l, after),
 		labSharding(l, after), labSettings(l))
 }
 
 func labHead(l, after *record.Lab) Section {
-	s := Section{ID: "lab", Group: "lab", Lines: []string{LabLine(l)}}
+	s := Section{ID: "lab", Group: "lab"}
 	if l.UsableAfter > 0 {
 		s.Lines = append(s.Lines, "usable after "+figure.Duration(time.Duration(l.UsableAfter)))
 	}
@@ -138,11 +151,11 @@ func labHead(l, after *record.Lab) Section {
 		s.Points = append(s.Points, Point{Warn, "warning", l.Problem})
 	}
 	for _, f := range l.Faults {
-		s.Points = append(s.Points, Point{Warn, "warning", "fault " + faultText(f)})
+		s.Points = append(s.Points, Point{Warn, "warning", "fault " + FaultText(f)})
 	}
 	for _, f := range after.Faults {
 		if !slices.ContainsFunc(l.Faults, func(before record.LabFault) bool { return before.ID == f.ID }) {
-			s.Points = append(s.Points, Point{Warn, "warning", "fault in place at the end: " + faultText(f)})
+			s.Points = append(s.Points, Point{Warn, "warning", "fault in place at the end: " + FaultText(f)})
 		}
 	}
 	for _, n := range l.Notes {
@@ -151,13 +164,17 @@ func labHead(l, after *record.Lab) Section {
 	return s
 }
 
-func faultText(f record.LabFault) string {
-	text := fmt.Sprintf("%d: %s of %s", f.ID, f.Action, f.Target) + prefixed(" from ", f.From)
+// FaultText is a fault of a lab, with its number where it has one.
+func FaultText(f record.LabFault) string {
+	text := f.Action + prefixed(" of ", f.Target) + prefixed(" from ", f.From)
+	if f.ID > 0 {
+		text = fmt.Sprintf("%d: %s", f.ID, text)
+	}
 	if !f.Since.IsZero() {
 		text += " since " + f.Since.UTC().Format("15:04:05")
 	}
 	if f.Until != nil {
-		text += ", reverted at " + f.Until.UTC().Format("15:04:05")
+		text += " until " + f.Until.UTC().Format("15:04:05")
 	}
 	return text
 }
@@ -213,11 +230,13 @@ func labHosts(l, after *record.Lab, series []record.Series) Section {
 		}
 		s.Table.row(cells...)
 	}
-	if len(series) == 0 && s.Table != nil { // a lab without a run has no results
-		s.Table.Header = s.Table.Header[:5]
-		for i := range s.Table.Rows {
-			s.Table.Rows[i] = s.Table.Rows[i][:5]
+	if len(series) == 0 { // a lab without a run has no results
+		s.Table.Header = append(s.Table.Header[:5], "address", "members")
+		s.Table.Last = 2
+		for i, h := range l.Hosts {
+			s.Table.Rows[i] = append(s.Table.Rows[i][:5], cmp.Or(h.Address, "-"), cmp.Or(strings.Join(h.Members, " "), "-"))
 		}
+		s.Table.dropEmpty()
 	}
 	return s
 }
@@ -255,10 +274,15 @@ func labPerOperation(l *record.Lab, series []record.Series) Section {
 
 func labMembers(l, after *record.Lab) Section {
 	s := Section{ID: "lab-members", Group: "lab", Title: "members", Table: &Table{Header: []string{"member", "kind", "host", "role", "state", "lag", "term"}, Left: 5}}
+	if l.Engine == spec.LabNone { // the volumes have more
+		return s
+	}
 	last := map[string]record.LabMember{}
 	for _, m := range after.Members {
 		last[m.Name] = m
 	}
+	var problems []string
+	who := map[string][]string{} // members by problem: gateways often share one
 	for _, m := range l.Members {
 		now, ok := last[m.Name]
 		if !ok {
@@ -269,8 +293,24 @@ func labMembers(l, after *record.Lab) Section {
 		if now.Term > 0 {
 			term = fmt.Sprint(now.Term)
 		}
-		state := changed(m.State, now.State) + prefixed(": ", now.Problem)
-		s.Table.row(m.Name, kind, changed(m.Host, now.Host), changed(m.Role, now.Role), state, LagText(now), term)
+		if now.Problem != "" {
+			if who[now.Problem] == nil {
+				problems = append(problems, now.Problem)
+			}
+			who[now.Problem] = append(who[now.Problem], m.Name)
+		}
+		s.Table.row(m.Name, kind, changed(m.Host, now.Host), cmp.Or(changed(m.Role, now.Role), "-"),
+			changed(m.State, now.State), lagText(now), term)
+	}
+	for _, p := range problems {
+		s.Points = append(s.Points, Point{Warn, strings.Join(who[p], ", "), p})
+	}
+	if len(after.Members) == 0 {
+		s.Table.Header, s.Table.Last = append(s.Table.Header, "address"), 1
+		for i, m := range l.Members {
+			s.Table.Rows[i] = append(s.Table.Rows[i], cmp.Or(m.Address, "-"))
+		}
+		s.Table.dropEmpty()
 	}
 	if len(after.Members) > 0 && len(s.Table.Rows) > 0 {
 		s.Lines = []string{"lag and term are from the end of the run; an arrow marks a change during the run"}
@@ -278,8 +318,8 @@ func labMembers(l, after *record.Lab) Section {
 	return s
 }
 
-// LagText says how far a member is behind, on pages and on the terminal alike; "-" if that is not known.
-func LagText(m record.LabMember) string {
+// lagText says how far a member is behind; "-" if that is not known.
+func lagText(m record.LabMember) string {
 	lag, bytes := "", ""
 	switch {
 	case m.Idle:
@@ -321,7 +361,26 @@ func labVolumes(l, after *record.Lab) Section {
 			}
 		}
 	}
+	if len(after.Volumes) == 0 {
+		s.Table.Header, s.Table.Last, s.Table.Wide = append(s.Table.Header, "disks"), 1, []int{1, 2}
+		for i, v := range l.Volumes {
+			s.Table.Rows[i] = append(s.Table.Rows[i], diskText(v.Disks))
+		}
+		s.Table.dropEmpty()
+	}
 	return s
+}
+
+func diskText(disks []record.LabDisk) string {
+	var parts []string
+	for _, d := range disks {
+		text := d.Name
+		if d.State != "ok" {
+			text += " (" + d.State + ")"
+		}
+		parts = append(parts, text)
+	}
+	return cmp.Or(strings.Join(parts, " "), "-")
 }
 
 func bytesOrNone(n int64) string {

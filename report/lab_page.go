@@ -3,11 +3,14 @@ package report
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // maxHosts is the largest number of hosts in a chart of a lab, those with the highest means; the tables have all of
@@ -129,36 +132,275 @@ func (c labChart) group(s *runFiles, before string) sampleGroup {
 	return g
 }
 
-// LabView is a lab by itself, as it is now.
+// LabView is a lab by itself, as it is now, or as it is planned.
 type LabView struct {
 	Lab record.Lab
+	// Dead is true if its supervisor has ended.
+	Dead bool
+	// New is true right after its start.
+	New bool
+	// Secret is true if its addresses need a password, which is not shown.
+	Secret bool
+	// Levels are the meanings of the durability levels with their own addresses.
+	Levels map[string]string
 	// Usage is the usage of its hosts since they were powered on.
 	Usage []record.LabUsage
 	// Events are its events, the oldest first.
 	Events []record.LabEvent
 	// Past is the usage of its hosts at previous moments, the oldest first; empty if it was not kept.
 	Past []LabMoment
+	// Command starts a planned lab.
+	Command string
 }
 
-// LabPage is a page about a lab by itself.
-func LabPage(v LabView, o PageOptions) *Page {
-	Tidy(&v)
-	p := &Page{Title: "Lab " + v.Lab.Name, MadeBy: Version(o.Tool)}
-	p.Sections = arranged(LabSections(&v.Lab, nil, nil), "")
-	sec := &p.Sections[0]
-	sec.Title = "State: " + cmp.Or(v.Lab.State, "not known")
-	if len(sec.Parts) > 1 { // behind the hosts
-		sec.Parts = slices.Insert(sec.Parts, 2, Section{Table: usageTable(v.Usage)})
-	}
-	p.Sections = appendFilled(p.Sections, labPast(v), labEvents(v.Events))
+// planned is the state of a lab that does not exist yet.
+const planned = "planned"
+
+func labKind() *kind {
+	k := kindOf("the lab", figureless(labDocument))
+	k.value = typed((*LabView).value)
+	return k
+}
+
+// value is a lab as JSON has it.
+func (v *LabView) value() any {
+	return &struct {
+		*record.Lab
+		// Alive is false if the supervisor has ended. The lab can only be removed then.
+		Alive bool `json:"alive"`
+	}{&v.Lab, !v.Dead && v.Lab.State != planned}
+}
+
+// PageOf is a page about a result that is no record.
+func PageOf(result any, o PageOptions) *Page {
+	Tidy(result)
+	p := &Page{MadeBy: Version(o.Tool)}
+	p.put(Of(result), "")
+	p.Answers[0].Headline = "" // it is the title of the page
 	return p
+}
+
+// labDocument describes a lab by itself: its state and its faults, how to reach it, its hosts, members and volumes, its
+// events, and commands that a reader probably wants.
+func labDocument(v *LabView) *Document {
+	l := &v.Lab
+	d := &Document{Title: "lab " + l.Name + ": " + join(", ", v.state(), v.Health()), Sentence: true, Problem: l.Problem}
+	for _, f := range l.Faults {
+		d.Findings = append(d.Findings, Point{Warn, "fault", FaultText(f)})
+	}
+	address, restart, started := l.URI, "", ""
+	if v.Secret {
+		address += " (without user and password)"
+	}
+	if a := l.Specification.Availability; a.Restart {
+		restart = fmt.Sprintf("members of a host that is down for %v are started on another host", a.RestartAfter)
+	}
+	if !l.Started.IsZero() {
+		started = l.Started.UTC().Format(time.RFC3339)
+	}
+	d.Facts = Facts("hosts", hostsText(l), "cluster", labSoftware(l), "storage", labStorage(l), "started", started, "cost", v.cost(),
+		"address", address, "failover", l.Failover, "restart", restart)
+	levels := Section{Title: "addresses by durability", Table: &Table{Header: []string{"level", "address", "acknowledged"}, Left: 3}}
+	for _, level := range slices.Sorted(maps.Keys(l.URIs)) {
+		levels.Table.row(level, l.URIs[level], v.Levels[level])
+	}
+	d.Sections = appendFilled(nil, levels)
+	for _, s := range labTables(l, &record.Lab{}, nil) {
+		s.Group = ""
+		d.Sections = append(d.Sections, s)
+	}
+	notes := Section{Title: "notes"}
+	for _, n := range l.Notes {
+		notes.Points = append(notes.Points, Point{Note, "", n})
+	}
+	d.Sections = appendFilled(d.Sections, v.layout(), Section{Title: "resources used since power-on", Table: usageTable(v.Usage)}, labPast(*v),
+		labEvents(v.Events), notes, v.next())
+	return d
+}
+
+func (v *LabView) state() string {
+	state := cmp.Or(v.Lab.State, "not known")
+	if v.Dead {
+		return "dead (was " + state + ")"
+	}
+	return state
+}
+
+// Health says how many hosts and members work, "" for a planned lab.
+func (v *LabView) Health() string {
+	if v.Lab.State == planned {
+		return ""
+	}
+	on, running := 0, 0
+	for _, h := range v.Lab.Hosts {
+		if h.State == "on" {
+			on++
+		}
+	}
+	for _, m := range v.Lab.Members {
+		if m.State == "running" {
+			running++
+		}
+	}
+	faults := ""
+	if n := len(v.Lab.Faults); n > 0 {
+		faults = figure.Plural(n, "fault")
+	}
+	return join(", ", fmt.Sprintf("%d of %s on", on, figure.Plural(len(v.Lab.Hosts), "host")),
+		fmt.Sprintf("%d of %s running", running, figure.Plural(len(v.Lab.Members), "member")), faults)
+}
+
+// cost is what a lab took to become usable, and what it uses now.
+func (v *LabView) cost() string {
+	usable, memory, disk := "", int64(0), int64(0)
+	for _, u := range v.Usage {
+		memory += u.Memory
+	}
+	for _, x := range v.Lab.Volumes {
+		disk += x.Used
+	}
+	if v.Lab.UsableAfter > 0 {
+		usable = "usable after " + figure.Duration(time.Duration(v.Lab.UsableAfter))
+	}
+	of := func(bytes int64, what string) string {
+		if bytes == 0 {
+			return ""
+		}
+		return figure.Bytes(bytes) + what
+	}
+	return join(", ", usable, of(memory, " of memory"), of(disk, " in volumes"))
+}
+
+// layout says how many disks of the volumes may fail, and what that costs.
+func (v *LabView) layout() Section {
+	if len(v.Lab.Volumes) == 0 || v.Lab.Volumes[0].Layout.Disks == 0 {
+		return Section{}
+	}
+	l := v.Lab.Volumes[0].Layout
+	survives, written := "no disk may fail", "each byte is written once"
+	if l.Tolerates > 0 {
+		survives = figure.Plural(l.Tolerates, "disk") + " may fail"
+	}
+	profile := strings.ReplaceAll(strings.ToLower(l.Profile), " ", "")
+	switch {
+	case strings.HasPrefix(profile, "raid5"), strings.HasPrefix(profile, "raid6"):
+		written = fmt.Sprintf("each byte of full stripes is written %s times; a small write needs %d writes and %[2]d reads",
+			figure.Significant(l.WriteAmplification), 1+l.Tolerates)
+	case l.WriteAmplification > 1:
+		written = fmt.Sprintf("each byte is written %s times", figure.Significant(l.WriteAmplification))
+	}
+	return Section{Title: "layout of each volume", Lines: []string{fmt.Sprintf("%s; %s; %s of the raw space is usable; all volumes take at most %s",
+		survives, written, figure.Percent(l.RawShare), figure.Bytes(int64(len(v.Lab.Volumes))*int64(l.Disks)*l.DiskSize))}}
+}
+
+// next are the commands that a reader of a lab probably wants.
+func (v *LabView) next() Section {
+	l := &v.Lab
+	var commands []string
+	switch {
+	case l.State == planned:
+		return next("start it with", v.Command)
+	case v.Dead:
+		return next("remove what it left with", "plimsoll lab down "+l.Name)
+	case len(l.Faults) > 0:
+		commands = append(commands, "plimsoll lab revert "+l.Name+" --all")
+	case l.Engine == spec.LabNone:
+		for _, x := range l.Volumes {
+			commands = append(commands, "plimsoll disk lab:"+l.Name+"/"+x.Name)
+		}
+	case l.Specification.InKubernetes():
+		commands = []string{"plimsoll run lab:" + l.Name + " --workload a", "plimsoll drill k8s:" + l.Specification.Kubernetes.Namespace + "/" +
+			l.Name + " --fault pod-kill:" + v.victim() + " --yes-break-it"}
+	default:
+		commands = []string{"plimsoll run lab:" + l.Name + " --workload a", "plimsoll lab fail " + l.Name + " kill " + v.victim() + " --for 10s",
+			"plimsoll drill lab:" + l.Name + " --fault kill:" + v.victim()}
+	}
+	if v.Secret {
+		commands = append(commands, "plimsoll lab connect "+l.Name)
+	}
+	if v.New {
+		commands = append(commands, "plimsoll lab status "+l.Name)
+	}
+	return next("commands", append(commands, "plimsoll lab down "+l.Name)...)
+}
+
+// victim is the target of the kill in examples.
+func (v *LabView) victim() string {
+	if v.Lab.Specification.Topology.Kind == spec.LabReplicaSet {
+		return "primary"
+	}
+	return "random"
+}
+
+// Labs are the labs of a machine.
+type Labs struct {
+	Labs []*LabView
+	// Notes are what users should know about them.
+	Notes []string
+	Now   time.Time
+	// None says what to do if there are none.
+	None string
+}
+
+func labsKind() *kind {
+	k := kindOf("the list of labs", figureless(labsDocument))
+	k.value = typed(func(all *Labs) any {
+		list := []any{}
+		for _, v := range all.Labs {
+			list = append(list, v.value())
+		}
+		return list
+	})
+	return k
+}
+
+func labsDocument(all *Labs) *Document {
+	if len(all.Labs) == 0 {
+		return &Document{Title: "no labs; " + all.None}
+	}
+	d := &Document{Title: figure.Plural(len(all.Labs), "lab")}
+	for _, n := range all.Notes {
+		d.Findings = append(d.Findings, Point{Warn, "left", n})
+	}
+	s := Section{Table: &Table{Left: 6, Header: []string{"lab", "state", "age", "what", "hosts", "address"}}}
+	var dead []string
+	for _, v := range all.Labs {
+		l := &v.Lab
+		state, age := l.State, "-"
+		if v.Dead {
+			state, dead = "dead", append(dead, l.Name)
+		}
+		if !l.Started.IsZero() {
+			age = clock(int64(all.Now.Sub(l.Started)))
+		}
+		s.Table.row(l.Name, state, age, labSoftware(l), cmp.Or(l.Specification.Hosts.Mode, "-"), cmp.Or(l.URI, "-"))
+	}
+	d.Sections = []Section{s}
+	if len(dead) > 0 {
+		d.Sections = append(d.Sections, next("remove what dead labs left with", "plimsoll lab down "+strings.Join(dead, " ")))
+	}
+	return d
+}
+
+// LabEvents are the events of a lab, the oldest first.
+type LabEvents struct {
+	Name   string
+	Events []record.LabEvent
+}
+
+func labEventsKind() *kind {
+	k := kindOf("the log of a lab", figureless(func(e *LabEvents) *Document {
+		return &Document{Title: "lab " + e.Name, Sentence: true, Sections: appendFilled(nil, labEvents(e.Events))}
+	}))
+	k.value = typed(func(e *LabEvents) any { return append([]record.LabEvent{}, e.Events...) })
+	return k
 }
 
 func usageTable(list []record.LabUsage) *Table {
 	if len(list) == 0 {
 		return nil
 	}
-	t := &Table{Caption: "What the hosts used since they were powered on", Left: 1, Header: []string{"host", "CPU time", "waited at its limit", "memory now",
+	t := &Table{Left: 1, Header: []string{"host", "CPU time", "waited at its limit", "memory now",
 		"read", "written", "received", "sent"}}
 	known := func(bytes int64) string {
 		if bytes == 0 {
@@ -176,19 +418,13 @@ func usageTable(list []record.LabUsage) *Table {
 
 func labEvents(events []record.LabEvent) Section {
 	const most = 200
-	sec := Section{ID: "lab-events", Title: "What happened"}
-	if len(events) == 0 {
-		return sec
+	s := Section{ID: "lab-events", Title: "events", Table: &Table{Left: 3, Header: []string{"time (UTC)", "event", "what"}}}
+	if n := len(events) - most; n > 0 {
+		s.Lines = []string{fmt.Sprintf("the newest first; %s before these", figure.Plural(n, "event"))}
+		events = events[n:]
 	}
-	t := &Table{Caption: "Events of the lab, the newest first", Quiet: true, Left: 3, Header: []string{"time (UTC)", "event", "what"}}
-	for i := len(events) - 1; i >= 0; i-- {
-		if len(t.Rows) == most {
-			t.Notes = append(t.Notes, fmt.Sprintf("%s before these.", figure.Plural(i+1, "event")))
-			break
-		}
-		e := events[i]
-		t.Rows = append(t.Rows, []string{e.Time.UTC().Format("15:04:05.000"), e.Kind, e.Text})
+	for _, e := range slices.Backward(events) {
+		s.Table.row(e.Time.UTC().Format("15:04:05.000"), e.Kind, e.Text)
 	}
-	sec.Parts = []Section{{Table: t}}
-	return sec
+	return s
 }

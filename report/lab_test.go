@@ -23,7 +23,7 @@ func TestLab(t *testing.T) {
 		t.Fatal(err)
 	}
 	var b bytes.Buffer
-	if err := (&Document{Title: "lab", Sections: LabSections(r.Lab, r.LabAfter, r.Series)}).markdown(&b); err != nil {
+	if err := (&Document{Title: "lab", Sections: labSections(r.Lab, r.LabAfter, r.Series)}).markdown(&b); err != nil {
 		t.Fatal(err)
 	}
 	path := filepath.Join("testdata", "lab.md")
@@ -54,7 +54,7 @@ func TestLagText(t *testing.T) {
 		"0 B":      {LagBytes: &bytes},
 		"1.50 s":   {LagSeconds: &second},
 	} {
-		if got := LagText(m); got != want {
+		if got := lagText(m); got != want {
 			t.Errorf("the lag is %q, want %q", got, want)
 		}
 	}
@@ -78,5 +78,26 @@ func TestLabLine(t *testing.T) {
 		if got := LabLine(&c.lab); got != c.want {
 			t.Errorf("%q, want %q", got, c.want)
 		}
+	}
+}
+
+// Members with the same problem tell it once.
+func TestSameProblemOfMembers(t *testing.T) {
+	s := labMembers(&record.Lab{Members: []record.LabMember{{Name: "a", Problem: "no primary"}, {Name: "b", Problem: "slow"},
+		{Name: "c", Problem: "no primary"}}}, &record.Lab{})
+	if diff := cmp.Diff([]Point{{Warn, "a, c", "no primary"}, {Warn, "b", "slow"}}, s.Points); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// A column without a value in any row is not shown, and the others stay on their side.
+func TestEmptyColumns(t *testing.T) {
+	table := &Table{Header: []string{"a", "b", "c", "d", "e"}, Left: 2, Last: 2, Wide: []int{3, 4},
+		Rows: [][]string{{"", "-", "1", "", "x"}, {"-", "", "-", "–", "-"}}}
+	table.dropEmpty()
+	want := &Table{Header: []string{"a", "c", "e"}, Left: 1, Last: 1, Wide: []int{2},
+		Rows: [][]string{{"", "1", "x"}, {"-", "-", "-"}}}
+	if diff := cmp.Diff(want, table); diff != "" {
+		t.Error(diff)
 	}
 }

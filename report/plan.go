@@ -24,8 +24,8 @@ func suitePlanKind() *kind {
 // manyTrials is from how many trials on their list is folded.
 const manyTrials = 100
 
-// studyPlanDocument describes a study before it runs: its time and space, the configurations, all trials in their order,
-// and the smallest differences that they can find.
+// studyPlanDocument describes a study before it runs: its time and space, the configurations, all trials in their
+// order, and the smallest differences that they can find.
 func studyPlanDocument(p *record.PlannedStudy) *Document {
 	asked, e := p.Spec, p.Estimate
 	d := &Document{Title: studyPlanTitle(p), Sentence: true, Facts: Facts("time", "about "+e.Text(), "space", spaceText(e),
@@ -41,7 +41,8 @@ func studyPlanDocument(p *record.PlannedStudy) *Document {
 		}
 		configurations.Table.row(c.ID, text)
 	}
-	trials := Section{Title: "trials", Long: len(p.Trials) > manyTrials, Table: &Table{Header: []string{"trial", "block", "after", "configuration"}, Left: 4}}
+	trials := Section{Title: "trials", Long: len(p.Trials) > manyTrials,
+		Table: &Table{Header: []string{"trial", "block", "after", "configuration"}, Left: 4}}
 	if n := len(p.Trials); n < e.Trials {
 		trials.Lines = []string{fmt.Sprintf("the first %d of %s", n, figure.Plural(e.Trials, "trial"))}
 	}
@@ -58,8 +59,8 @@ func studyPlanDocument(p *record.PlannedStudy) *Document {
 			data.Lines = append(data.Lines, dataSetText(s))
 		}
 	}
-	d.Sections = appendFilled(nil, configurations, trials, Section{Title: "order", Lines: p.Order}, data, powerSection(asked, e),
-		Section{Title: "assumed", Lines: e.Assumptions}, next("run it with", p.Command))
+	d.Sections = appendFilled(nil, configurations, trials, Section{Title: "order", Lines: p.Order}, data,
+		powerSection(asked, e), Section{Title: "assumed", Lines: e.Assumptions}, next("run it with", p.Command))
 	return d
 }
 
@@ -150,7 +151,7 @@ func powerSection(asked spec.Study, e record.Estimate) Section {
 // left out here, with the reason.
 func suitePlanDocument(p *record.PlannedSuite) *Document {
 	asked := p.Specification
-	d := &Document{Title: join(", ", fmt.Sprintf("suite %s: %s", asked.Name, figure.Plural(len(p.Parts), "part")), asked.Title), Sentence: true}
+	d := &Document{Title: join(", ", "suite "+asked.Name+": "+figure.Plural(len(p.Parts), "part"), asked.Title), Sentence: true}
 	took, target, scale := "about "+estimated(p.Seconds), "", ""
 	if p.Limit > 0 {
 		took += ", to be scaled to " + p.Limit.String()

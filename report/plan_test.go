@@ -19,8 +19,10 @@ func samplePlan() *record.PlannedStudy {
 			Set: map[string]any{"load.workers": 8, "durability.name": nil}}},
 		Trials: []record.Trial{{Number: 1, Configuration: "baseline"}, {Number: 2, Block: 1, Configuration: "workers=8"}},
 		Order:  []string{"one after the other"}, Notes: []string{"2 trials are few"},
-		Estimate: record.Estimate{Seconds: 4000, Measuring: 3900, Loading: 100, Trials: 3, Starts: []float64{0, 61.4}, DataBytes: 1 << 30,
-			DataSets:    []record.DataSet{{Target: "lab:x", Database: "d", Records: 1000, DocumentBytes: 1 << 20, Bytes: 1 << 30, Loads: 2}},
+		Estimate: record.Estimate{Seconds: 4000, Measuring: 3900, Loading: 100, Trials: 3, Starts: []float64{0, 61.4},
+			DataBytes: 1 << 30,
+			DataSets: []record.DataSet{{Target: "lab:x", Database: "d", Records: 1000, DocumentBytes: 1 << 20, Bytes: 1 << 30,
+				Loads: 2}},
 			RecordBytes: 1 << 20, Verdicts: 3, Power: []record.Power{{CV: 0.01, Effect: num(0.02)}}, Assumptions: []string{"it is quick"}},
 		Command: "plimsoll study run x.yaml",
 	}
@@ -28,8 +30,8 @@ func samplePlan() *record.PlannedStudy {
 
 func sampleSuitePlan() *record.PlannedSuite {
 	part := func(name, kind string, status record.PartStatus, trials int, needs ...string) record.PlannedPart {
-		return record.PlannedPart{Part: record.Part{Name: name, Kind: kind, Status: status, Estimate: 90, Shows: []string{"figure 1"}, Level: "8"},
-			Trials: trials, Needs: needs}
+		return record.PlannedPart{Part: record.Part{Name: name, Kind: kind, Status: status, Estimate: 90,
+			Shows: []string{"figure 1"}, Level: "8"}, Trials: trials, Needs: needs}
 	}
 	return &record.PlannedSuite{Specification: spec.Suite{Name: "folder", Title: "two studies"}, Limit: spec.Duration(10 * time.Minute),
 		Against: "mongodb://h/", Engines: []string{"mongod"}, Seconds: 200,

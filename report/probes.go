@@ -87,14 +87,7 @@ func (ps *Probes) Table() *Table {
 		}
 		t.row(row...)
 	}
-	for c := len(t.Header) - 1; c > 2; c-- {
-		if !slices.ContainsFunc(t.Rows, func(row []string) bool { return row[c] != "–" }) {
-			t.Header = slices.Delete(t.Header, c, c+1)
-			for i := range t.Rows {
-				t.Rows[i] = slices.Delete(t.Rows[i], c, c+1)
-			}
-		}
-	}
+	t.dropEmpty()
 	return t
 }
 

@@ -72,7 +72,7 @@ func next(label string, commands ...string) Section {
 	if text == "" {
 		return Section{}
 	}
-	return Section{ID: "next", Code: &Code{Label: label, Text: text}}
+	return Section{Title: "next", Code: &Code{Label: label, Text: text}}
 }
 
 // study describes a study: its trials by status, the time that is left, the choices of its procedures, and trials that
@@ -87,8 +87,8 @@ func (p *Progress) study(d *Document, s *record.Study) {
 		}
 	}
 	trials, left := fmt.Sprintf("%d of %d done", count[record.TrialDone], len(last)), ""
-	for _, status := range []record.TrialStatus{record.TrialFailed, record.TrialTimeout, record.TrialLost, record.TrialRunning,
-		record.TrialLeft} {
+	for _, status := range []record.TrialStatus{record.TrialFailed, record.TrialTimeout, record.TrialLost,
+		record.TrialRunning, record.TrialLeft} {
 		trials += counted(count[status], string(status))
 	}
 	failed := count[record.TrialFailed] + count[record.TrialTimeout]

@@ -58,9 +58,7 @@ func runDocument(r *record.Run, on *runFiles) *Document {
 	d.Facts = append(d.Facts, Facts("notes", strings.Join(r.Target.Notes, "; "))...)
 	if r.Lab != nil {
 		d.Facts = append(d.Facts, Fact{"lab", LabLine(r.Lab)})
-		lab := LabSections(r.Lab, r.LabAfter, r.Series, labFigures(on, over.Track)...)
-		lab[0].Lines = lab[0].Lines[1:] // the fact says it
-		d.Sections = appendFilled(d.Sections, lab...)
+		d.Sections = append(d.Sections, labSections(r.Lab, r.LabAfter, r.Series, labFigures(on, over.Track)...)...)
 	}
 	d.Facts = append(d.Facts, Facts("machine", Machine(r.Environment), "begun", begun(&r.Head))...)
 	if p != nil {

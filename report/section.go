@@ -119,6 +119,13 @@ func (t *Table) Narrow() *Table {
 		return kept
 	}
 	n := &Table{Header: narrow(t.Header), Left: t.Left, Last: t.Last}
+	for _, c := range t.Wide {
+		if c < t.Left {
+			n.Left--
+		} else if c >= len(t.Header)-t.Last {
+			n.Last--
+		}
+	}
 	for _, row := range t.Rows {
 		n.Rows = append(n.Rows, narrow(row))
 	}
@@ -132,6 +139,31 @@ func (t *Table) LeftAligned(column int) bool {
 		left = 1
 	}
 	return column < left || column >= len(t.Header)-t.Last
+}
+
+// dropEmpty removes the columns, the first one excepted, that have no value in any row.
+func (t *Table) dropEmpty() {
+	for c := len(t.Header) - 1; c > 0; c-- {
+		if slices.ContainsFunc(t.Rows, func(row []string) bool { return strings.Trim(row[c], "-–") != "" }) {
+			continue
+		}
+		switch {
+		case c < t.Left:
+			t.Left--
+		case c >= len(t.Header)-t.Last:
+			t.Last--
+		}
+		t.Header = slices.Delete(t.Header, c, c+1)
+		for i := range t.Rows {
+			t.Rows[i] = slices.Delete(t.Rows[i], c, c+1)
+		}
+		t.Wide = slices.DeleteFunc(t.Wide, func(w int) bool { return w == c })
+		for i := range t.Wide {
+			if t.Wide[i] > c {
+				t.Wide[i]--
+			}
+		}
+	}
 }
 
 func (t *Table) row(cells ...string) { t.Rows = append(t.Rows, cells) }

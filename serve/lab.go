@@ -6,12 +6,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"html/template"
 	"net/http"
 	"strings"
 	"time"
 
-	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/report"
 	"github.com/plimsoll-bench/plimsoll/report/html"
@@ -23,7 +21,7 @@ type Labs interface {
 	// List returns all labs, also those that are half made or whose supervisor is gone, without asking their servers.
 	List(ctx context.Context) ([]record.Lab, error)
 	// View is a running lab as it is now. Its error says why it cannot be shown.
-	View(ctx context.Context, name string) (report.LabView, error)
+	View(ctx context.Context, name string) (*report.LabView, error)
 	// Heal reverts all faults of a lab.
 	Heal(ctx context.Context, name string) error
 }
@@ -108,7 +106,7 @@ func (s *Server) labPicture(ctx context.Context, name string) (*picture, error) 
 	}
 	v.Past = s.labPasts.add(name, v.Usage, time.Now())
 	var b bytes.Buffer
-	if err := html.WritePage(&b, report.LabPage(v, report.PageOptions{Tool: s.o.Tool})); err != nil {
+	if err := html.WritePage(&b, report.PageOf(v, report.PageOptions{Tool: s.o.Tool})); err != nil {
 		return nil, err
 	}
 	pic, err := split(b.Bytes())
@@ -116,28 +114,8 @@ func (s *Server) labPicture(ctx context.Context, name string) (*picture, error) 
 		return nil, err
 	}
 	pic.id = fmt.Sprintf("%s-%d", s.pages.born, s.pages.count.Add(1))
-	pic.now = labNow(&v.Lab)
+	pic.now = escaped(v.Health())
 	return pic, nil
-}
-
-// labNow is the state of a lab in one line.
-func labNow(l *record.Lab) template.HTML {
-	on, running := 0, 0
-	for _, h := range l.Hosts {
-		if h.State == "on" {
-			on++
-		}
-	}
-	for _, m := range l.Members {
-		if m.State == "running" {
-			running++
-		}
-	}
-	text := fmt.Sprintf("%d of %s on, %d of %s running", on, figure.Plural(len(l.Hosts), "host"), running, figure.Plural(len(l.Members), "member"))
-	if n := len(l.Faults); n > 0 {
-		text += ", " + figure.Plural(n, "fault")
-	}
-	return escaped(text)
 }
 
 func (s *Server) labEvents(w http.ResponseWriter, r *http.Request, name string) {

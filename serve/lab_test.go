@@ -47,8 +47,8 @@ func (f *fakeLabs) List(context.Context) ([]record.Lab, error) {
 	return []record.Lab{f.lab(), dead}, nil
 }
 
-func (f *fakeLabs) View(_ context.Context, name string) (report.LabView, error) {
-	v := report.LabView{Lab: f.lab(), Events: []record.LabEvent{{Seq: 1, Time: recordtest.Started, Kind: "election",
+func (f *fakeLabs) View(_ context.Context, name string) (*report.LabView, error) {
+	v := &report.LabView{Lab: f.lab(), Events: []record.LabEvent{{Seq: 1, Time: recordtest.Started, Kind: "election",
 		Text: "rs0-1 was elected " + cmp.Or(f.name, hostileName)}}}
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -123,7 +123,7 @@ func TestFollowingALab(t *testing.T) {
 		}
 	}
 	ch := listenAt(t, s, "/lab/three/events", "")
-	if e := next(t, ch, "picture"); !strings.Contains(e.data, "<h3>Volumes</h3>") ||
+	if e := next(t, ch, "picture"); !strings.Contains(e.data, ">Volumes</h2>") ||
 		strings.Contains(e.data, "power-off") || strings.Contains(e.data, "<script>harm") {
 		t.Errorf("first picture %.300s", e.data)
 	}

@@ -99,8 +99,8 @@ func (p *Plan) Estimate() time.Duration {
 
 // Shown is the plan without credentials, to be printed.
 func (p *Plan) Shown() *record.PlannedSuite {
-	s := &record.PlannedSuite{Specification: p.Folder.Spec, Budget: p.Budget, Limit: spec.Duration(p.Limit), Scale: p.Scale,
-		Against: store.Redact(p.Against), Engines: p.Engines, Seconds: p.Estimate().Seconds(), Left: p.Left}
+	s := &record.PlannedSuite{Specification: p.Folder.Spec, Budget: p.Budget, Limit: spec.Duration(p.Limit),
+		Scale: p.Scale, Against: store.Redact(p.Against), Engines: p.Engines, Seconds: p.Estimate().Seconds(), Left: p.Left}
 	for i := range p.Parts {
 		part := record.PlannedPart{Part: p.Parts[i].Part, Needs: p.Parts[i].Needs}
 		if p.Parts[i].Study != nil {

@@ -302,7 +302,7 @@ func (k *inCluster) replicaSet(t *testing.T) {
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	code, text := k.run(t, "lab", "up", file, "--json")
+	code, text := k.run(t, "lab", "up", file, "--format", "json")
 	var l record.Lab
 	if err := json.Unmarshal([]byte(text[strings.Index(text, "{"):]), &l); err != nil || code != 0 {
 		t.Fatalf("lab up ended with %d, %v:\n%s", code, err, text)

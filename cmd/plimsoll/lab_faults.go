@@ -9,6 +9,7 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/fault"
 	"github.com/plimsoll-bench/plimsoll/lab"
+	"github.com/plimsoll-bench/plimsoll/report"
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
@@ -115,10 +116,10 @@ func (f *failFlags) run(cmd *cobra.Command, env *environment, args []string) err
 			return err
 		}
 		if done.ID == 0 {
-			fmt.Fprintln(env.stdout, faultText(done))
+			fmt.Fprintln(env.stdout, report.FaultText(done))
 			return nil
 		}
-		fmt.Fprintf(env.stdout, "fault %d: %s\n", done.ID, faultText(done))
+		fmt.Fprintln(env.stdout, "fault", report.FaultText(done))
 		if done.Until == nil {
 			fmt.Fprintf(env.stdout, "revert it with: plimsoll lab revert %s %d\n", args[0], done.ID)
 		}
@@ -182,7 +183,7 @@ func healable(cmd *cobra.Command, env *environment, name string) []string {
 	_ = withLab(cmd.Context(), env, name, func(h *lab.Handle) error { // without the lab there is nothing to complete
 		l, err := h.Describe(cmd.Context(), false)
 		for _, f := range l.Faults {
-			names = append(names, strconv.Itoa(f.ID)+"\t"+faultText(f), f.Target)
+			names = append(names, strconv.Itoa(f.ID)+"\t"+report.FaultText(f), f.Target)
 		}
 		for _, m := range l.Members {
 			if m.State == "dead" {

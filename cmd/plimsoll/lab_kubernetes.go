@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"path/filepath"
 
-	"github.com/plimsoll-bench/plimsoll/lab"
 	"github.com/plimsoll-bench/plimsoll/platform/kubernetes"
+	"github.com/plimsoll-bench/plimsoll/report"
 	"github.com/plimsoll-bench/plimsoll/run"
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
@@ -42,36 +42,22 @@ func (o *labUpOptions) inKubernetes(ctx context.Context, env *environment, home 
 		return withExit(exitInterrupted, errors.New("interrupted; the lab was removed"))
 	case err != nil:
 		return withExit(exitUnreachable, err)
-	case o.json:
-		return printJSON(env.stdout, l)
 	}
-	return writeLabUp(env.stdout, *l, nil, nil)
+	return printResult(env.stdout, &report.LabView{Lab: *l, New: true}, o.format)
 }
 
 // podStatus queries a lab in Kubernetes. A lab that is not up is shown as it was last known.
-func podStatus(ctx context.Context, home, name string) (lab.Entry, error) {
+func podStatus(ctx context.Context, home, name string) (*report.LabView, error) {
 	labs := podLabs(home, nil)
 	known, err := labs.Find(name)
 	if err != nil || known.State != "up" {
-		return lab.Entry{Lab: *known, Alive: true}, err
+		return &report.LabView{Lab: *known}, err
 	}
 	l, err := labs.Open(ctx, name)
 	if err != nil {
-		return lab.Entry{}, err
+		return nil, err
 	}
 	defer l.Close()
 	described, err := l.Describe(ctx, true)
-	return lab.Entry{Lab: described, Alive: true}, err
-}
-
-func listPodLabs(home string) (entries []lab.Entry, err error) {
-	labs := podLabs(home, nil)
-	for _, name := range labs.Names() {
-		l, err := labs.Find(name)
-		if err != nil {
-			return nil, err
-		}
-		entries = append(entries, lab.Entry{Lab: *l, Alive: true})
-	}
-	return entries, nil
+	return &report.LabView{Lab: described}, err
 }

@@ -26,13 +26,15 @@ const followEvery = 250 * time.Millisecond
 func newLabLogsCommand(env *environment) *cobra.Command {
 	var follow bool
 	var lines int
+	var format string
 	cmd := &cobra.Command{
 		Use:   "logs NAME [MEMBER]",
 		Short: "Print the events of a lab or the logs of a member",
 		Long: `Print the events of a lab: faults, elections, promotions, restarts and problems. With MEMBER, print the end of
 its logs. Both also work if the supervisor of the lab has died.`,
 		Example: `  plimsoll lab logs three
-  plimsoll lab logs three rs0-1 -f`,
+  plimsoll lab logs three rs0-1 -f
+  plimsoll lab logs three --format md`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 2 {
 				return usageError("%s takes no further argument, but got %q", cmd.CommandPath(), args[2])
@@ -51,6 +53,9 @@ its logs. Both also work if the supervisor of the lab has died.`,
 			if err != nil {
 				return labError(err)
 			}
+			if format != "text" && (follow || len(args) == 2) {
+				return usageError("the format %s is for the events of a lab until now: remove --format, or the member and --follow", format)
+			}
 			if len(args) == 2 {
 				return memberLogs(ctx, env, e, args[1], lines, follow)
 			}
@@ -58,9 +63,10 @@ its logs. Both also work if the supervisor of the lab has died.`,
 			if cmd.Flags().Changed("lines") {
 				most = lines
 			}
-			return labEvents(ctx, env, home, e, most, follow)
+			return labEvents(ctx, env, home, e, most, format, follow)
 		},
 	}
+	formatFlag(cmd.Flags(), &format, "events", "text", "md", "json")
 	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "print new lines until Ctrl-C or the end of the lab")
 	cmd.Flags().IntVarP(&lines, "lines", "n", 100, "number of last lines of each log, or of last events (default 100 lines, all events)")
 	cmd.Flags().Lookup("lines").DefValue = "0" // the text has the default
@@ -68,7 +74,8 @@ its logs. Both also work if the supervisor of the lab has died.`,
 }
 
 // labEvents prints the last most events of a lab; 0 means all.
-func labEvents(ctx context.Context, env *environment, home string, e lab.Entry, most int, follow bool) error {
+func labEvents(ctx context.Context, env *environment, home string, e lab.Entry, most int, format string,
+	follow bool) error {
 	var seen int64
 	show := func(events []record.LabEvent) {
 		for _, ev := range events {
@@ -79,6 +86,9 @@ func labEvents(ctx context.Context, env *environment, home string, e lab.Entry, 
 	all := lab.Events(home, e.Name)
 	if most > 0 {
 		all = all[max(0, len(all)-most):]
+	}
+	if format != "text" {
+		return printResult(env.stdout, &report.LabEvents{Name: e.Name, Events: all}, format)
 	}
 	show(all)
 	if !follow || !e.Alive {

@@ -1,13 +1,10 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -15,14 +12,16 @@ import (
 	"github.com/plimsoll-bench/plimsoll/drill"
 	"github.com/plimsoll-bench/plimsoll/internal/wait"
 	"github.com/plimsoll-bench/plimsoll/lab"
-	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/lab/topology"
+	"github.com/plimsoll-bench/plimsoll/report"
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 const watchEvery = time.Second
 
 func newLabStatusCommand(env *environment) *cobra.Command {
-	var asJSON, watch bool
+	var watch bool
+	var format string
 	cmd := &cobra.Command{
 		Use:   "status NAME",
 		Short: "Show hosts, members with role and lag, volumes and faults",
@@ -36,58 +35,66 @@ this is the last known state. Passwords are not shown; 'plimsoll lab connect' pr
 				return err
 			}
 			if watch {
-				return watchLab(cmd.Context(), env, args[0], asJSON)
+				return watchLab(cmd.Context(), env, args[0], format)
 			}
-			e, err := statusOf(cmd.Context(), home, args[0])
+			v, err := statusOf(cmd.Context(), home, args[0])
 			if err != nil {
 				return labError(err)
 			}
-			if asJSON {
-				err = printJSON(env.stdout, e)
-			} else {
-				err = writeLabStatus(env.stdout, e)
+			if err := printResult(env.stdout, v, format); err != nil || !v.Dead {
+				return err
 			}
-			if err == nil && !e.Alive {
-				return supervisorDied(args[0])
-			}
-			return err
+			return supervisorDied(args[0])
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print the lab as JSON")
+	formatFlag(cmd.Flags(), &format, "status", "text", "md", "json")
 	cmd.Flags().BoolVar(&watch, "watch", false, "refresh every second, until Ctrl-C or the end of the lab")
 	return cmd
 }
 
 // statusOf queries a lab and its servers. If that fails, it reads the last known state.
-func statusOf(ctx context.Context, home, name string) (lab.Entry, error) {
+func statusOf(ctx context.Context, home, name string) (*report.LabView, error) {
 	if podLabs(home, nil).Has(name) {
 		return podStatus(ctx, home, name)
 	}
 	h, err := lab.Open(ctx, home, name)
 	if err == nil {
 		defer h.Close()
-		var l record.Lab
-		if l, err = h.Describe(ctx, true); err == nil {
-			return lab.Entry{Lab: l, Alive: true}, nil
+		var v *report.LabView
+		if v, err = viewOf(ctx, h); err == nil {
+			return v, nil
 		}
 	}
-	return lab.Find(ctx, home, name)
+	e, err := lab.Find(ctx, home, name)
+	return &report.LabView{Lab: e.Lab, Dead: !e.Alive}, err
 }
 
-func writeLabStatus(w io.Writer, e lab.Entry) error {
-	var b strings.Builder
-	if !e.Alive {
-		e.State = "dead (was " + e.State + ")"
+// viewOf queries a running lab and its servers.
+func viewOf(ctx context.Context, h *lab.Handle) (*report.LabView, error) {
+	l, err := h.Describe(ctx, true)
+	if err != nil {
+		return nil, err
 	}
-	writeLabHead(&b, e.Lab)
-	writeAddresses(&b, e.Lab, nil)
-	writeLabTables(&b, e.Lab)
-	_, err := io.WriteString(w, b.String())
-	return err
+	v := &report.LabView{Lab: l, Levels: map[string]string{}}
+	if v.Usage, err = h.Usage(ctx); err != nil {
+		return nil, err
+	}
+	addresses, err := h.Addresses(ctx)
+	for _, uri := range addresses {
+		v.Secret = v.Secret || lab.Redact(uri) != uri
+	}
+	members := 1
+	if t := l.Specification.Topology; t.Kind == spec.LabReplicaSet {
+		members = int(t.Members)
+	}
+	for level := range l.URIs {
+		v.Levels[level] = topology.LevelMeaning(level, members)
+	}
+	return v, err
 }
 
 // watchLab prints a lab again and again; on a terminal it overwrites the last output.
-func watchLab(ctx context.Context, env *environment, name string, asJSON bool) error {
+func watchLab(ctx context.Context, env *environment, name, format string) error {
 	ctx, stop := interruptible(ctx, env)
 	defer stop()
 	home, err := homeDir(env)
@@ -97,7 +104,7 @@ func watchLab(ctx context.Context, env *environment, name string, asJSON bool) e
 	tick := time.NewTicker(watchEvery)
 	defer tick.Stop()
 	for first := true; ; first = false {
-		e, err := statusOf(ctx, home, name)
+		v, err := statusOf(ctx, home, name)
 		if ctx.Err() != nil {
 			return nil // Ctrl-C
 		}
@@ -107,23 +114,17 @@ func watchLab(ctx context.Context, env *environment, name string, asJSON bool) e
 		if err != nil {
 			return labError(err)
 		}
-		if !e.Alive && (!first && waitRemoved(ctx, home, name) || ctx.Err() != nil) {
+		if v.Dead && (!first && waitRemoved(ctx, home, name) || ctx.Err() != nil) {
 			return nil
 		}
-		switch {
-		case asJSON:
-			err = printJSON(env.stdout, e)
-		case env.terminal:
+		if env.terminal && format == "text" {
 			fmt.Fprint(direct(env.stdout), "\x1b[H\x1b[2J")
-			err = writeLabStatus(env.stdout, e)
-		default:
-			err = writeLabStatus(env.stdout, e)
-			fmt.Fprintln(env.stdout)
 		}
+		err = printResult(env.stdout, v, format)
 		if err != nil {
 			return err
 		}
-		if !e.Alive {
+		if v.Dead {
 			return supervisorDied(name)
 		}
 		select {
@@ -155,7 +156,7 @@ func supervisorDied(name string) error {
 }
 
 func newLabListCommand(env *environment) *cobra.Command {
-	var asJSON bool
+	var format string
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List all labs",
@@ -169,62 +170,25 @@ func newLabListCommand(env *environment) *cobra.Command {
 			if err != nil {
 				return labError(err)
 			}
-			inPods, err := listPodLabs(home)
-			if err != nil {
-				return err
-			}
-			entries = append(entries, inPods...)
-			if asJSON {
-				if entries == nil {
-					entries = []lab.Entry{}
+			all := &report.Labs{Now: env.now(), None: "start one with: plimsoll lab up" + lab.LabsOfRoot(os.Geteuid())}
+			for _, e := range entries {
+				if owner, _ := drill.Left(&e.Lab); owner != "" {
+					all.Notes = append(all.Notes, fmt.Sprintf("%s was left by the drill in %s, which has ended: remove it with plimsoll lab down %[1]s",
+						e.Name, owner))
 				}
-				return printJSON(env.stdout, entries)
+				all.Labs = append(all.Labs, &report.LabView{Lab: e.Lab, Dead: !e.Alive})
 			}
-			return writeLabList(env.stdout, entries, env.now())
+			labs := podLabs(home, nil)
+			for _, name := range labs.Names() {
+				l, err := labs.Find(name)
+				if err != nil {
+					return err
+				}
+				all.Labs = append(all.Labs, &report.LabView{Lab: *l})
+			}
+			return printResult(env.stdout, all, format)
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print the labs as JSON")
+	formatFlag(cmd.Flags(), &format, "list", "text", "md", "json")
 	return cmd
-}
-
-func labKind(e lab.Entry) string {
-	if e.Engine == spec.LabNone {
-		return topologyText(e.Specification)
-	}
-	return e.Engine + " " + topologyText(e.Specification)
-}
-
-func writeLabList(w io.Writer, entries []lab.Entry, now time.Time) error {
-	if len(entries) == 0 {
-		_, err := fmt.Fprintln(w, "no labs; start one with: plimsoll lab up"+lab.LabsOfRoot(os.Geteuid()))
-		return err
-	}
-	var b strings.Builder
-	t := &table{left: 100}
-	t.row("lab", "state", "age", "what", "hosts", "address")
-	var dead, left []string
-	for _, e := range entries {
-		state := e.State
-		if owner, _ := drill.Left(&e.Lab); owner != "" {
-			left = append(left, fmt.Sprintf("%s was left by the drill in %s, which has ended: remove it with plimsoll lab down %[1]s\n", e.Name, owner))
-		}
-		if !e.Alive {
-			state = "dead"
-			dead = append(dead, e.Name)
-		}
-		age := "-"
-		if !e.Started.IsZero() {
-			age = clock(now.Sub(e.Started))
-		}
-		t.row(e.Name, state, age, labKind(e), cmp.Or(e.Specification.Hosts.Mode, "-"), cmp.Or(e.URI, "-"))
-	}
-	t.write(&b, "")
-	if len(dead) > 0 {
-		fmt.Fprintf(&b, "\nThe supervisor of a dead lab has died. Remove the rest of the lab: plimsoll lab down %s\n", strings.Join(dead, " "))
-	}
-	if len(left) > 0 {
-		b.WriteString("\n" + strings.Join(left, ""))
-	}
-	_, err := io.WriteString(w, b.String())
-	return err
 }

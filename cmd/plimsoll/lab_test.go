@@ -17,6 +17,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/lab/topology"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/record/schema"
+	"github.com/plimsoll-bench/plimsoll/report"
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
@@ -144,51 +145,34 @@ func exampleLab() record.Lab {
 	return l
 }
 
-// Each level says what it means, also where there is one member only.
-func TestLevelsOfAStandalone(t *testing.T) {
-	var b strings.Builder
-	const disk, memory = "mongodb://127.0.0.1:27601/", "mongodb://127.0.0.1:27602/"
-	l := record.Lab{Name: "one", URI: disk, URIs: map[string]string{"durable": disk, "majority": disk, "balanced": memory, "throughput": memory}}
-	l.Specification.Defaults()
-	writeAddresses(&b, l, nil)
-	const want = `address   mongodb://127.0.0.1:27601/
-          mongodb://127.0.0.1:27602/  balanced    acknowledged when the member has it in memory (w:1, j:false)
-          mongodb://127.0.0.1:27601/  durable     acknowledged when the member has it on disk (w:1, j:true)
-          mongodb://127.0.0.1:27601/  majority    same as durable: a single member is its own majority
-          mongodb://127.0.0.1:27602/  throughput  unacknowledged (w:0)
-`
-	if diff := cmp.Diff(want, b.String()); diff != "" {
-		t.Error(diff)
-	}
-}
-
-// Members with the same problem tell it once.
-func TestSameProblemOfMembers(t *testing.T) {
-	var b strings.Builder
-	writeMembers(&b, []record.LabMember{{Name: "a", Problem: "no primary"}, {Name: "b", Problem: "slow"}, {Name: "c", Problem: "no primary"}})
-	if !strings.HasSuffix(b.String(), "\na, c: no primary\nb: slow\n") {
-		t.Errorf("the members say\n%s", b.String())
-	}
-}
-
 // What `lab up`, `lab status` and `lab list` print, as a whole.
 func TestLabText(t *testing.T) {
 	var b bytes.Buffer
 	l := exampleLab()
-	addresses := map[string]string{"": "mongodb://u:hush@198.18.0.5:27017/", "balanced": "mongodb://u:hush@198.18.0.5:27018/"}
-	if err := writeLabUp(&b, l, []record.LabUsage{{Memory: 200 << 20}, {Memory: 56 << 20}}, addresses); err != nil {
-		t.Fatal(err)
-	}
-	b.WriteString("\n----\n")
+	v := &report.LabView{Lab: l, New: true, Secret: true,
+		Usage:  []record.LabUsage{{Host: "host1", Memory: 200 << 20}, {Host: "host2", Memory: 56 << 20}},
+		Levels: map[string]string{"balanced": topology.LevelMeaning("balanced", 2)}}
 	dead := record.Lab{Name: "old", State: "up", Engine: "mongod", Problem: "its supervisor has ended"}
-	entries := []lab.Entry{{Lab: l, Alive: true}, {Lab: dead}}
-	if err := writeLabList(&b, entries, l.Started.Add(90*time.Minute)); err != nil {
-		t.Fatal(err)
+	all := &report.Labs{Labs: []*report.LabView{v, {Lab: dead, Dead: true}}, Now: l.Started.Add(90 * time.Minute),
+		Notes: []string{"three was left"}}
+	planned := lab.Planned{Spec: l.Specification,
+		Storage: record.LabLayout{Backend: "md", Profile: "RAID 5, 64 KiB chunks", Disks: 3, DiskSize: 1 << 30,
+			Tolerates: 1, WriteAmplification: 1.5, RawShare: 0.67, Notes: []string{"a power cut can damage a stripe"}},
+		Layout: topology.Layout{Hosts: []topology.HostPlan{{Name: "host1", Role: "member"}}, Members: []topology.MemberPlan{
+			{Name: "rs0-1", Kind: "mongod", Set: "rs0", Host: "host1", Role: "primary", Volume: true}}}}
+	plan := &report.LabView{Lab: plannedLab(planned), Command: "plimsoll lab up lab.yaml"}
+	for _, result := range []any{v, all, plan} {
+		if err := printResult(&b, result, "text"); err != nil {
+			t.Fatal(err)
+		}
+		b.WriteString("\n----\n")
+	}
+	var asJSON bytes.Buffer
+	if err := printResult(&asJSON, all, "json"); err != nil || strings.Count(asJSON.String(), `"alive": true`) != 1 ||
+		!strings.HasPrefix(asJSON.String(), "[\n  {\n    \"schema_version\"") {
+		t.Errorf("as JSON: %v\n%s", err, asJSON.String())
 	}
 	checkGolden(t, "lab.golden.txt", b.Bytes())
-	if strings.Contains(b.String(), "hush") {
-		t.Error("the password is shown")
-	}
 }
 
 func checkGolden(t *testing.T, name string, got []byte) {

@@ -15,10 +15,10 @@ import (
 
 // labUpOptions are the flags of `plimsoll lab up` that are not in the specification.
 type labUpOptions struct {
-	flags *labFlags
-	json  bool
-	keep  bool
-	quiet bool
+	flags  *labFlags
+	format string
+	keep   bool
+	quiet  bool
 }
 
 func newLabUpCommand(env *environment) *cobra.Command {
@@ -33,12 +33,12 @@ SPEC.yaml describes the lab ('plimsoll lab init' writes an example); flags overr
 the lab is one server on this machine's disk.`,
 		Example: `  plimsoll lab up --members 3 --election elect-fast --name three
   plimsoll lab up --members 3 --hosts isolated --cores 1 --memory 1GiB --size 4GiB --tolerate 1
-  plimsoll lab up lab.yaml --json`,
+  plimsoll lab up lab.yaml --format json`,
 		Args: atMostOne("file"),
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, env, args) },
 	}
 	o.flags = addLabFlags(cmd)
-	cmd.Flags().BoolVar(&o.json, "json", false, "print the lab as JSON")
+	formatFlag(cmd.Flags(), &o.format, "lab", "text", "md", "json")
 	cmd.Flags().BoolVar(&o.keep, "keep", false, "keep a lab that cannot start, for inspection")
 	cmd.Flags().BoolVarP(&o.quiet, "quiet", "q", false, "show no progress")
 	return cmd
@@ -74,26 +74,12 @@ func (o *labUpOptions) run(cmd *cobra.Command, env *environment, args []string) 
 		return labError(o.flags.named(err))
 	}
 	defer h.Close()
-	return o.show(ctx, env, h)
-}
-
-func (o *labUpOptions) show(ctx context.Context, env *environment, h *lab.Handle) error {
-	l, err := h.Describe(ctx, true)
+	v, err := viewOf(ctx, h)
 	if err != nil {
 		return labError(err)
 	}
-	if o.json {
-		return printJSON(env.stdout, l)
-	}
-	usage, err := h.Usage(ctx)
-	if err != nil {
-		return labError(err)
-	}
-	addresses, err := h.Addresses(ctx)
-	if err != nil {
-		return labError(err)
-	}
-	return writeLabUp(env.stdout, l, usage, addresses)
+	v.New = true
+	return printResult(env.stdout, v, o.format)
 }
 
 // labProgress prints events of a lab with the time since the first one.

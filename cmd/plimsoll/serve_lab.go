@@ -33,18 +33,15 @@ func (s servedLabs) List(ctx context.Context) ([]record.Lab, error) {
 	return labs, err
 }
 
-func (s servedLabs) View(ctx context.Context, name string) (report.LabView, error) {
-	var v report.LabView
+func (s servedLabs) View(ctx context.Context, name string) (*report.LabView, error) {
 	h, err := lab.Open(ctx, s.home, name)
 	if err != nil {
-		return v, err
+		return nil, err
 	}
 	defer h.Close()
-	if v.Lab, err = h.Describe(ctx, true); err != nil {
-		return v, err
-	}
-	if v.Usage, err = h.Usage(ctx); err != nil {
-		return v, err
+	v, err := viewOf(ctx, h)
+	if err != nil {
+		return nil, err
 	}
 	v.Events, err = h.EventsSince(ctx, 0)
 	return v, err

@@ -35,7 +35,9 @@ const studyStatus = `Show the progress of a study, also while it runs: trials th
 to continue. 'plimsoll show DIR' prints the result.`
 
 // newStatusCommand makes the command that shows how far a study or a suite has come.
-func newStatusCommand[R record.Result](env *environment, kind, long string, open func(dir string) (R, error)) *cobra.Command {
+func newStatusCommand[R record.Result](
+	env *environment, kind, long string, open func(dir string) (R, error),
+) *cobra.Command {
 	var format string
 	cmd := &cobra.Command{
 		Use:   "status DIR",

@@ -33,7 +33,8 @@ other. A clone of the repository has five suites in examples/.
   plimsoll report DIR                write the page of the suite again`,
 	}
 	return group(cmd, newSuitePlanCommand(env), newSuiteRunCommand(env), newSuiteResumeCommand(env),
-		newStatusCommand(env, "suite", suiteStatus, record.OpenSuite), newSuiteShowCommand(env), newSchemaCommand(env, "of suite.yaml", schema.SuiteSpec))
+		newStatusCommand(env, "suite", suiteStatus, record.OpenSuite), newSuiteShowCommand(env),
+		newSchemaCommand(env, "of suite.yaml", schema.SuiteSpec))
 }
 
 type suiteFlags struct {

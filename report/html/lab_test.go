@@ -51,18 +51,18 @@ func TestLabOfARun(t *testing.T) {
 
 // A lab by itself is a page of its own.
 func TestPageOfALab(t *testing.T) {
-	v := report.LabView{Lab: recordtest.LabAfter("<script>harm()"),
+	v := &report.LabView{Lab: recordtest.LabAfter("<script>harm()"),
 		Usage: []record.LabUsage{{Host: "host1", CPUSeconds: 12.5, Memory: 1 << 30}}}
 	for i := range 250 {
 		v.Events = append(v.Events, record.LabEvent{Seq: int64(i + 1),
 			Time: recordtest.Started.Add(time.Duration(i) * time.Second), Kind: "fault", Text: "\x1bpower-off"})
 	}
 	var b bytes.Buffer
-	if err := WritePage(&b, report.LabPage(v, report.PageOptions{Tool: record.Tool{Name: "plimsoll"}})); err != nil {
+	if err := WritePage(&b, report.PageOf(v, report.PageOptions{Tool: record.Tool{Name: "plimsoll"}})); err != nil {
 		t.Fatal(err)
 	}
 	page := b.String()
-	for _, want := range []string{"<h1>Lab three</h1>", "What happened", "50 events before these", "1: power-off of host1", "What the hosts used", "12.5 s", "a disk of &lt;script&gt;harm() is missing"} {
+	for _, want := range []string{"<h1>Lab three: up, ", "Events", "50 events before these", "1: power-off of host1", "Resources used since power-on", "12.5 s", "a disk of &lt;script&gt;harm() is missing"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page does not have %q", want)
 		}
@@ -74,7 +74,7 @@ func TestPageOfALab(t *testing.T) {
 
 // Who looks at a lab for a while sees what its hosts used over that time; one that was powered on anew has a gap.
 func TestLabOverTime(t *testing.T) {
-	v := report.LabView{Lab: recordtest.Lab("host1")}
+	v := &report.LabView{Lab: recordtest.Lab("host1")}
 	for i := range 5 {
 		at := report.LabMoment{At: recordtest.Started.Add(time.Duration(2*i) * time.Second)}
 		for k, host := range []string{"host2", "<b>host1"} {
@@ -88,7 +88,7 @@ func TestLabOverTime(t *testing.T) {
 		v.Past = append(v.Past, at)
 	}
 	var got []float64
-	for _, s := range report.LabPage(v, report.PageOptions{}).Sections {
+	for _, s := range report.PageOf(v, report.PageOptions{}).Sections {
 		for _, part := range s.Parts {
 			for _, f := range part.Figures {
 				if c, ok := f.Chart.(*chart.XY); ok && c.ID == "lab-past-cpu" {
@@ -102,7 +102,7 @@ func TestLabOverTime(t *testing.T) {
 	}
 	page := func() string {
 		var b bytes.Buffer
-		if err := WritePage(&b, report.LabPage(v, report.PageOptions{})); err != nil {
+		if err := WritePage(&b, report.PageOf(v, report.PageOptions{})); err != nil {
 			t.Fatal(err)
 		}
 		return b.String()
