@@ -38,7 +38,7 @@ var rooms = map[string]rule{
 	"fleet/...":                    {[]string{"fleet"}, "a placer starts agents and carries frames; it does not know what is in them"},
 	"fleet/fleettest":              {[]string{"fleet", "run", "load", "measure", "record", "spec", "store"}, "it tests links, and agents that play a load known in advance; it is not in the program"},
 	"run/observe":                  {[]string{"store/...", "measure", "record", "lab/...", "server"}, "machines and servers are sampled without knowledge of the load"},
-	"study":                        {[]string{"run", "record", "spec", "measure/...", "workload/...", "store", "published"}, "a plan is made before anything runs, and validates the runs"},
+	"study":                        {[]string{"study/search", "run", "record", "spec", "measure/...", "workload/...", "store", "published"}, "a plan is made before anything runs, and validates the runs"},
 	"campaign":                     {[]string{"record", "run", "measure"}, "a queue of jobs does not know what the jobs do"},
 	"campaign/campaigntest":        {nil, "it kills campaigns of any kind"},
 	"study/...":                    {[]string{"study/...", "campaign", "fleet", "run/...", "record", "spec", "measure/...", "workload", "store"}, "a study consists of runs and generates no load itself"},

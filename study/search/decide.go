@@ -49,8 +49,8 @@ const mostCloser = 4
 // are a part.
 //
 // Bad operations come together: in a slow second nearly all are late. They count as as many independent ones as explain
-// the scatter of the blocks, including what is left of it from block to block. The result is that of a Poisson count with
-// Jeffreys' prior.
+// the scatter of the blocks, including what is left of it from block to block. The result is that of a Poisson count whose
+// median is what was seen.
 func Decide(blocks []Block, allowed float64) float64 {
 	due, bad := 0.0, 0.0
 	for _, b := range blocks {
@@ -63,7 +63,7 @@ func Decide(blocks []Block, allowed float64) float64 {
 	if bad > 0 && bad < allowed*due { // with more bad operations, as many as are allowed, they would be closer together
 		together = 1 + (together-1)*min(mostCloser, allowed*due/bad)
 	}
-	return gammaBelow(bad/together+0.5, allowed*due/together)
+	return gammaBelow(bad/together+1.0/3, allowed*due/together)
 }
 
 // clustering returns how many bad operations count as one: the variance of the blocks by that of independent operations,

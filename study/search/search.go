@@ -31,6 +31,7 @@ const (
 	Below    Side = iota + 1 // just below the answer
 	Above                    // just above it
 	FarBelow                 // at half of it or less, because trials just below did not hold
+	FarAbove                 // a step of the ramp above it, because trials just above held
 )
 
 // Step is what to do next.
@@ -56,6 +57,9 @@ func (o Outcome) holds() bool { return !o.Client && !o.Few && o.Certainty >= 0.5
 
 // fails reports whether a step is rather missed than met.
 func (o Outcome) fails() bool { return !o.Client && !o.Few && o.Certainty < 0.5 }
+
+// Planned is how many steps a search takes about, if it finds its rate.
+const Planned = 13
 
 // State is how far a search is.
 type State string
@@ -110,11 +114,11 @@ var descent = []float64{2, 2, 4, 4, 8}
 // The shape of the search.
 const (
 	mostDown     = 5    // steps down from a first rate that does not hold, before the answer is none
-	mostNarrow   = 3    // steps at the most probable rate before confirming ones
 	narrowEnough = 2    // so many times the precision is near enough for confirming trials
 	mostWithin   = 1.75 // so many times the fewest confirming trials are enough, whatever the noise
 	nearest      = 0.6  // distance of a confirming trial from the answer, in precisions
 	farthest     = 0.12
+	mostHeld     = 3 // trials just above an answer that hold in a row
 	mostFailed   = 3 // trials just below an answer that fail in a row
 	mostFar      = 2 // trials far below an answer that is not confirmed
 )
@@ -141,7 +145,7 @@ func (s *Search) Next() (Step, bool) {
 	return s.around()
 }
 
-// up raises the rate while everything holds.
+// up raises the rate while everything holds, by more after some steps, because the first rate was far too low.
 func (s *Search) up(low float64) (Step, bool) {
 	highest := s.outcomes[len(s.outcomes)-1].Rate
 	for _, o := range s.outcomes {
@@ -156,7 +160,7 @@ func (s *Search) up(low float64) (Step, bool) {
 	if last := s.outcomes[len(s.outcomes)-1]; !last.Few && Of(last.Certainty) == Undecided && s.times(last.Rate) < 2 {
 		return s.step(Ramp, last.Rate), true
 	}
-	return s.step(Ramp, s.within(highest*s.o.Growth)), true
+	return s.step(Ramp, s.within(highest*math.Pow(s.o.Growth, float64(min(4, 1+len(s.outcomes)/4))))), true
 }
 
 // down lowers the rate while nothing holds, in growing steps.
@@ -171,7 +175,8 @@ func (s *Search) down(high float64) (Step, bool) {
 	if downs >= mostDown || last.Few && downs > 0 || high < 2 {
 		return Step{}, false
 	}
-	if !last.Client && Of(last.Certainty) == Undecided && s.times(last.Rate) < 2 {
+	// One disturbance of the first step must not lead far away.
+	if !last.Client && !last.Few && (len(s.outcomes) == 1 || Of(last.Certainty) == Undecided) && s.times(last.Rate) < 2 {
 		return s.step(Ramp, last.Rate), true
 	}
 	return s.step(Ramp, high/descent[min(downs, len(descent)-1)]), true
@@ -211,12 +216,14 @@ func (s *Search) around() (Step, bool) {
 		}
 	}
 	switch {
-	case confirmed == 0 && narrow < mostNarrow && half > narrowEnough*s.o.Precision:
+	case confirmed == 0 && narrow < s.mostNarrow() && half > narrowEnough*s.o.Precision:
 		return s.step(Narrow, a.Rate), true
 	case s.unconfirmed() && far.n < mostFar:
 		return s.trial(FarBelow, a.Rate/math.Pow(2, float64(far.n+1))), true
 	case s.unconfirmed():
 		return Step{}, false
+	case s.tooLow():
+		return s.trial(FarAbove, s.under(a.Rate*s.o.Growth)), true
 	}
 	enough := below.n >= s.o.Confirm/2 && above.n >= s.o.Confirm/2
 	if enough && len(s.outcomes) >= s.o.Least && (half <= s.o.Precision || float64(confirmed) >= mostWithin*float64(s.o.Confirm)) {
@@ -228,6 +235,14 @@ func (s *Search) around() (Step, bool) {
 		return s.trial(Below, a.Rate/by), true
 	}
 	return s.trial(Above, s.under(a.Rate*by)), true
+}
+
+// mostNarrow is the largest number of steps at the most probable rate: three halve the logarithm of one step of the ramp
+// often enough, and a wider bracket needs more.
+func (s *Search) mostNarrow() int {
+	low, high := s.bracket()
+	steps := math.Log(high/low) / math.Log(s.o.Growth)
+	return 3 + int(math.Ceil(math.Log2(max(1, steps*0.99))))
 }
 
 // tally counts the confirming trials on a side, and those that held.
@@ -247,6 +262,24 @@ func (s *Search) unconfirmed() bool {
 		failed++
 	}
 	return failed >= mostFailed
+}
+
+// tooLow reports whether the last trials above the answer all held: what was missed there was no matter of the rate, or
+// the target has become faster.
+func (s *Search) tooLow() bool {
+	held := 0
+	for _, o := range slices.Backward(s.outcomes) {
+		if o.Side != Above && o.Side != FarAbove || o.Client || o.Few {
+			continue
+		}
+		if !o.holds() {
+			break
+		}
+		if held++; o.Side == FarAbove {
+			held = mostHeld
+		}
+	}
+	return held >= mostHeld
 }
 
 func (s *Search) side(side Side) (t tally) {
@@ -286,6 +319,22 @@ func (s *Search) step(phase string, rate float64) Step {
 func Rounded(rate float64) float64 {
 	x, _ := strconv.ParseFloat(strconv.FormatFloat(rate, 'e', 3, 64), 64) // cannot fail: it was just written
 	return x
+}
+
+// Rounded3 returns a rate with three significant digits, as answers are.
+func Rounded3(rate float64) float64 {
+	x, _ := strconv.ParseFloat(strconv.FormatFloat(rate, 'e', 2, 64), 64)
+	return x
+}
+
+// Confirmed is the number of confirming trials.
+func (s *Search) Confirmed() (n int) {
+	for _, o := range s.outcomes {
+		if o.Phase == Confirm {
+			n++
+		}
+	}
+	return n
 }
 
 func (s *Search) times(rate float64) (n int) {
@@ -358,7 +407,7 @@ func (s *Search) Answer() Answer {
 			a.MissedBelow++
 		}
 	}
-	return ending(a, more, more || confirming < s.o.Confirm || s.side(Below).held == 0, Found)
+	return ending(a, more, more || confirming < s.o.Confirm || s.side(Below).held == 0 || s.tooLow(), Found)
 }
 
 // ending sets the state of an answer.
