@@ -1,7 +1,6 @@
 package lab
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,13 +9,11 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/internal/nearest"
 	"github.com/plimsoll-bench/plimsoll/internal/procid"
 	"github.com/plimsoll-bench/plimsoll/internal/replace"
-	"github.com/plimsoll-bench/plimsoll/internal/wait"
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
@@ -105,44 +102,6 @@ func Names(home string) ([]string, error) {
 	}
 	slices.Sort(names)
 	return names, nil
-}
-
-var errBusy = errors.New("locked by another process")
-
-// lock locks a file. The kernel unlocks it when the process ends, however it ends. Unlocking removes the file, so a
-// lock counts only if the locked file is still the one in the directory.
-func lock(name string) (unlock func(), err error) {
-	for {
-		f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)
-		if err != nil {
-			return nil, err
-		}
-		if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-			f.Close()
-			if errors.Is(err, syscall.EWOULDBLOCK) {
-				return nil, errBusy
-			}
-			return nil, fmt.Errorf("cannot lock %s: %w", name, err)
-		}
-		have, err := f.Stat()
-		now, nowErr := os.Stat(name)
-		if err == nil && nowErr == nil && os.SameFile(have, now) {
-			return func() { _ = os.Remove(name); f.Close() }, nil
-		}
-		f.Close() // another process removed it meanwhile
-	}
-}
-
-func waitLock(ctx context.Context, name string) (unlock func(), err error) {
-	for {
-		unlock, err := lock(name)
-		if !errors.Is(err, errBusy) {
-			return unlock, err
-		}
-		if wait.Sleep(ctx, 20*time.Millisecond) != nil {
-			return nil, fmt.Errorf("%w: %w", err, context.Cause(ctx))
-		}
-	}
 }
 
 // writeJSON replaces a file atomically; only the owner may read it.

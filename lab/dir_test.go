@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/plimsoll-bench/plimsoll/internal/filelock"
 )
 
 // Of many who want a lock, one has it at a time, also while files of locks come and go.
@@ -22,7 +24,7 @@ func TestLockIsExclusive(t *testing.T) {
 	for range 8 {
 		all.Go(func() {
 			for range 20 {
-				unlock, err := waitLock(t.Context(), name)
+				unlock, err := filelock.Await(t.Context(), name, nil)
 				if err != nil {
 					t.Error(err)
 					return
@@ -37,14 +39,14 @@ func TestLockIsExclusive(t *testing.T) {
 	if most.Load() != 1 {
 		t.Errorf("%d had the lock at once", most.Load())
 	}
-	unlock, err := lock(name)
+	unlock, err := filelock.Hold(name)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer unlock()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 	defer cancel()
-	if _, err := waitLock(ctx, name); !errors.Is(err, errBusy) {
+	if _, err := filelock.Await(ctx, name, nil); !errors.Is(err, filelock.ErrBusy) {
 		t.Errorf("a lock that another has: %v", err)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/plimsoll-bench/plimsoll/internal/filelock"
 	"github.com/plimsoll-bench/plimsoll/internal/procid"
 	"github.com/plimsoll-bench/plimsoll/lab/journal"
 	"github.com/plimsoll-bench/plimsoll/lab/process"
@@ -41,7 +42,7 @@ func Down(ctx context.Context, home, name string, progress func(record.LabEvent)
 		report("there is no lab %s", name)
 		return nil
 	}
-	unlock, err := waitLock(ctx, lockName(home, name))
+	unlock, err := filelock.Await(ctx, lockName(home, name), nil)
 	if err != nil {
 		return fmt.Errorf("another plimsoll process is creating or removing the lab %s: %w", name, err)
 	}
@@ -60,8 +61,8 @@ func Down(ctx context.Context, home, name string, progress func(record.LabEvent)
 
 // endSupervisor ends the supervisor of a lab and returns with its lock, so that no other supervisor can start.
 func endSupervisor(ctx context.Context, dir string, report func(string, ...any)) (release func(), err error) {
-	release, err = lock(filepath.Join(dir, aliveFile))
-	if !errors.Is(err, errBusy) {
+	release, err = filelock.Hold(filepath.Join(dir, aliveFile))
+	if !errors.Is(err, filelock.ErrBusy) {
 		if err == nil {
 			endLateSupervisor(dir)
 		}
@@ -78,7 +79,7 @@ func endSupervisor(ctx context.Context, dir string, report func(string, ...any))
 	}
 	waitCtx, done := context.WithTimeout(stopCtx, patience)
 	defer done()
-	if release, err := waitLock(waitCtx, filepath.Join(dir, aliveFile)); err == nil {
+	if release, err := filelock.Await(waitCtx, filepath.Join(dir, aliveFile), nil); err == nil {
 		return release, nil
 	}
 	if ctx.Err() != nil {
@@ -109,9 +110,9 @@ func killSupervisor(ctx context.Context, dir string, report func(string, ...any)
 			_ = s.Signal(syscall.SIGKILL, nil) // it may have ended in between
 		}
 		wait, done := context.WithTimeout(ctx, time.Second)
-		release, err = waitLock(wait, filepath.Join(dir, aliveFile))
+		release, err = filelock.Await(wait, filepath.Join(dir, aliveFile), nil)
 		done()
-		if err == nil || ctx.Err() != nil || !errors.Is(err, errBusy) {
+		if err == nil || ctx.Err() != nil || !errors.Is(err, filelock.ErrBusy) {
 			return release, err
 		}
 	}

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"os"
 	"strings"
-	"syscall"
 
+	"github.com/plimsoll-bench/plimsoll/internal/filelock"
 	"github.com/plimsoll-bench/plimsoll/lab/engine"
 	"github.com/plimsoll-bench/plimsoll/lab/process"
 	"github.com/plimsoll-bench/plimsoll/lab/topology"
@@ -77,16 +77,11 @@ func lockData(dir string) (unlock func(), err error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("cannot make the data directory: %w", err)
 	}
-	f, err := os.Open(dir)
-	if err != nil {
-		return nil, fmt.Errorf("cannot open the data directory: %w", err)
+	unlock, err = filelock.Dir(dir)
+	if errors.Is(err, filelock.ErrBusy) {
+		err = fmt.Errorf("the data directory %s is in use by another server: stop that server or use another directory", dir)
 	}
-	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		f.Close()
-		return nil, fmt.Errorf("the data directory %s is in use by another server (%w): stop that server or use another directory",
-			dir, err)
-	}
-	return func() { f.Close() }, nil
+	return unlock, err
 }
 
 // awaitExit returns when ctx or the supervisor ends, or with an error when a process of a server has exited.

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/plimsoll-bench/plimsoll/internal/filelock"
 	"github.com/plimsoll-bench/plimsoll/internal/procid"
 	"github.com/plimsoll-bench/plimsoll/lab/engine"
 	"github.com/plimsoll-bench/plimsoll/lab/host"
@@ -65,8 +66,8 @@ func Supervise(ctx context.Context, dir string) error {
 
 // begin locks a lab and makes its supervisor in this process.
 func begin(ctx context.Context, dir string) (s *supervisor, release func(), err error) {
-	unlock, err := lock(filepath.Join(dir, aliveFile))
-	if errors.Is(err, errBusy) {
+	unlock, err := filelock.Hold(filepath.Join(dir, aliveFile))
+	if errors.Is(err, filelock.ErrBusy) {
 		return nil, nil, errors.New("another process has locked this lab")
 	}
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/internal/childproc"
+	"github.com/plimsoll-bench/plimsoll/internal/filelock"
 	"github.com/plimsoll-bench/plimsoll/internal/procid"
 	"github.com/plimsoll-bench/plimsoll/lab/process"
 	"github.com/plimsoll-bench/plimsoll/record"
@@ -72,8 +73,8 @@ func create(asked spec.Lab, opts Options, start func(*Handle) error) (*Handle, e
 		return nil, fmt.Errorf("cannot create the directory of the labs: %w", err)
 	}
 	spread(labsDir(opts.Home))
-	unlock, err := lock(lockName(opts.Home, asked.Name))
-	if errors.Is(err, errBusy) {
+	unlock, err := filelock.Hold(lockName(opts.Home, asked.Name))
+	if errors.Is(err, filelock.ErrBusy) {
 		return nil, refuse("another plimsoll process is creating or removing a lab %q. "+
 			"Choose another name, or wait", asked.Name)
 	}

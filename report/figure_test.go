@@ -72,11 +72,11 @@ func TestWordsFitWhatIsShown(t *testing.T) {
 
 func TestGapsOfSamplesAreTold(t *testing.T) {
 	c := &chart.XY{Series: []chart.Series{{Y: []float64{1, math.NaN(), 3}}, {Y: []float64{math.NaN(), math.NaN(), 3}}}}
-	if got := sampledNote(c); !strings.HasPrefix(got, "2 of 3 bins have a sample") {
+	if got := sampledNote(c, "bin"); !strings.HasPrefix(got, "2 of 3 bins have a sample") {
 		t.Error(got)
 	}
 	c.Series[0].Y[1] = 2
-	if got := sampledNote(c); got != "" {
+	if got := sampledNote(c, "bin"); got != "" {
 		t.Error(got)
 	}
 }

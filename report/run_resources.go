@@ -100,10 +100,11 @@ func sampleFigure(s *runFiles, source *SampleSource, g sampleGroup, id string, t
 	title := subjectName(g.subject) + " (" + unitLabel(g.unit) + ") of " + chart.Shorten(lower(sourceName(source.Name)), 80)
 	c := &chart.XY{
 		Frame: chart.Frame{ID: id, Title: title},
-		X:     chart.Axis{Label: fmt.Sprintf("time since the start of the run; n = %s", figure.Plural(len(s.Samples.At), "bin")), Unit: chart.Seconds},
+		X:     chart.Axis{Label: fmt.Sprintf("time since %s; n = %s", s.Samples.since, figure.Plural(len(s.Samples.At), s.Samples.bin)), Unit: chart.Seconds},
 		Y:     chart.Axis{Label: g.subject + ", " + unitLabel(g.unit), Unit: g.unit, Zero: true}, Height: 170, Aligned: true,
 	}
-	if n := len(s.Course.Bins); track != nil && n > 0 {
+	if track != nil && len(s.Course.Bins) > 0 {
+		n := len(s.Course.Bins)
 		first := slices.IndexFunc(s.Course.Bins, func(b course.Bin) bool { return b.Phase != phaseLoad })
 		c.X.Low, c.X.High = s.Course.Bins[max(first, 0)].Start.Seconds(), s.Course.Bins[n-1].End.Seconds()
 		for _, x := range track.Spans {
@@ -143,11 +144,11 @@ func sampleFigure(s *runFiles, source *SampleSource, g sampleGroup, id string, t
 		t.Rows = append(t.Rows, row)
 	}
 	c.Description = strings.Join(words, "; ") + "."
-	return newFigure(c, sampledNote(c), t)
+	return newFigure(c, sampledNote(c, s.Samples.bin), t)
 }
 
 // sampledNote says how many bins have a sample, where some have none: the line has gaps there.
-func sampledNote(c *chart.XY) string {
+func sampledNote(c *chart.XY, bin string) string {
 	all, with := 0, 0 // the ends without samples are no gaps
 	for _, s := range c.Series {
 		first, last, n := -1, -1, 0
@@ -168,7 +169,7 @@ func sampledNote(c *chart.XY) string {
 	if with == all {
 		return ""
 	}
-	return fmt.Sprintf("%s of %s have a sample; the line has gaps where there is none.", figure.Count(int64(with)), figure.Plural(all, "bin"))
+	return fmt.Sprintf("%s of %s have a sample; the line has gaps where there is none.", figure.Count(int64(with)), figure.Plural(all, bin))
 }
 
 // sampleTable has all series of a source over the measured time, with what one operation costs.

@@ -19,6 +19,8 @@ type Samples struct {
 	At []float64
 	// Sources are in the order of the record.
 	Sources []SampleSource
+
+	since, bin string // what At counts from, and the word for one of them
 }
 
 // SampleSource is one machine, server or process.
@@ -67,7 +69,7 @@ func readSamples(dir string, r *record.Run) (*Samples, error) {
 		}
 		return nil
 	})
-	out := &Samples{}
+	out := &Samples{since: "the start of the run", bin: "bin"}
 	for i := range n {
 		out.At = append(out.At, (float64(i)+0.5)*float64(width)/1e9)
 	}

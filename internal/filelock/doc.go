@@ -1,3 +1,3 @@
-// Package filelock waits for a lock between processes of this machine. Locks of records, labs and disks, which are
-// refused at once and name their holder, are in their packages.
+// Package filelock locks files and directories between processes of this machine. The kernel releases a lock when its
+// process ends, however it ends. Locks of records and disks, which name their holder, are in their packages.
 package filelock

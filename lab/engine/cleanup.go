@@ -4,6 +4,7 @@ import (
 	"errors"
 	"path/filepath"
 
+	"github.com/plimsoll-bench/plimsoll/internal/filelock"
 	"github.com/plimsoll-bench/plimsoll/lab/process"
 )
 
@@ -20,8 +21,8 @@ func Cleanup(home string) (removed []string, err error) {
 			all = errors.Join(all, err)
 			continue
 		}
-		unlock, err := tryLock(l.lock(e.Name()))
-		if errors.Is(err, errLocked) {
+		unlock, err := filelock.Hold(l.lock(e.Name()))
+		if errors.Is(err, filelock.ErrBusy) {
 			continue
 		}
 		if err != nil {

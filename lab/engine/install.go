@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/plimsoll-bench/plimsoll/internal/filelock"
 	"github.com/plimsoll-bench/plimsoll/lab/process"
 )
 
@@ -22,7 +23,10 @@ func install(ctx context.Context, home layout, name string, progress func(string
 		reportDone(progress, name, done)
 		return err
 	}
-	unlock, err := waitLock(ctx, home.lock(name), func() {
+	if err := os.MkdirAll(home.engines(), 0o755); err != nil {
+		return err
+	}
+	unlock, err := filelock.Await(ctx, home.lock(name), func() {
 		report(progress, "waiting for another installation of %s to end", name)
 	})
 	if err != nil {

@@ -153,7 +153,7 @@ func TestInstallMongodRefuses(t *testing.T) {
 	}
 }
 
-// checkNothingLeft makes sure that an installation that failed left nothing but its lock.
+// checkNothingLeft makes sure that an installation that failed left nothing.
 func checkNothingLeft(t *testing.T, home layout) {
 	t.Helper()
 	left, _ := os.ReadDir(home.engines())

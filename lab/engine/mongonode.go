@@ -42,7 +42,7 @@ type MongoSpec struct {
 type MongoNode struct {
 	placed
 	spec    MongoSpec // changes under placed.starting and placed.mu
-	socket  string // for the localhost exception on a host whose address is not loopback
+	socket  string    // for the localhost exception on a host whose address is not loopback
 	clients mongoClients
 }
 

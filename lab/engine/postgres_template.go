@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/plimsoll-bench/plimsoll/internal/filelock"
 	"github.com/plimsoll-bench/plimsoll/lab/process"
 )
 
@@ -30,7 +31,7 @@ func (in installed) template(ctx context.Context) (string, error) {
 		return final, nil
 	}
 	// The lock of installations: two labs make the template once, and Cleanup does not remove it meanwhile.
-	unlock, err := waitLock(ctx, in.home.lock(DocumentDB), nil)
+	unlock, err := filelock.Await(ctx, in.home.lock(DocumentDB), nil)
 	if err != nil {
 		return "", fmt.Errorf("cannot make the template of the database: %w", err)
 	}

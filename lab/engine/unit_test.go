@@ -1,15 +1,12 @@
 package engine
 
 import (
-	"context"
 	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"testing/fstest"
-	"testing/synctest"
-	"time"
 
 	"github.com/plimsoll-bench/plimsoll/lab/process"
 )
@@ -62,30 +59,6 @@ func TestWriteJSONReplaces(t *testing.T) {
 	if err := writeJSON(name, func() {}); err == nil {
 		t.Error("a function was written as JSON")
 	}
-}
-
-func TestLock(t *testing.T) {
-	name := filepath.Join(t.TempDir(), "a", ".lock")
-	unlock, err := tryLock(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := tryLock(name); !errors.Is(err, errLocked) {
-		t.Errorf("a second lock: %v", err)
-	}
-	synctest.Test(t, func(t *testing.T) {
-		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
-		defer cancel()
-		waits := 0
-		if _, err := waitLock(ctx, name, func() { waits++ }); !errors.Is(err, context.DeadlineExceeded) || waits != 1 {
-			t.Errorf("error %v after %d notices", err, waits)
-		}
-	})
-	unlock()
-	if unlock, err = tryLock(name); err != nil {
-		t.Fatal(err)
-	}
-	unlock()
 }
 
 // A start that was killed while it marked a new data directory does not keep the next one from it.

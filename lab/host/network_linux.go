@@ -15,6 +15,7 @@ import (
 	"github.com/vishvananda/netns"
 	"golang.org/x/sys/unix"
 
+	"github.com/plimsoll-bench/plimsoll/internal/filelock"
 	"github.com/plimsoll-bench/plimsoll/lab/journal"
 )
 
@@ -108,7 +109,7 @@ func (n *network) connectMachine() error {
 			continue
 		}
 		err := n.reserve(prefix)
-		if errors.Is(err, errTaken) {
+		if errors.Is(err, filelock.ErrBusy) {
 			continue
 		}
 		return err
@@ -212,7 +213,7 @@ func (n *network) makeCable(name string) error {
 	veth.PeerName, veth.PeerNamespace = "machine", netlink.NsFd(n.switches.file.Fd())
 	if err := netlink.LinkAdd(veth); err != nil {
 		if errors.Is(err, unix.EEXIST) {
-			err = errTaken
+			err = filelock.ErrBusy
 		}
 		return errors.Join(fmt.Errorf("cannot create the interface %s: %w", name, err), n.maker.opts.Journal.Gone(r.ID))
 	}

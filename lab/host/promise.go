@@ -10,9 +10,9 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-	"syscall"
 	"time"
 
+	"github.com/plimsoll-bench/plimsoll/internal/filelock"
 	"github.com/plimsoll-bench/plimsoll/internal/wait"
 	"github.com/plimsoll-bench/plimsoll/lab/journal"
 )
@@ -29,8 +29,6 @@ func SharedHome() string {
 // kindReservation is a file below Home whose lock reserves a port or a network for one lab. Journals name it "promise".
 const kindReservation = "promise"
 
-var errTaken = errors.New("reserved by another lab")
-
 // reservation is a port or a network that no other lab can reserve. The kernel unlocks its file when this process ends,
 // however it ends.
 type reservation struct {
@@ -40,7 +38,7 @@ type reservation struct {
 	id      int
 }
 
-// reserve makes the reservation of a name, or returns errTaken.
+// reserve makes the reservation of a name, or returns filelock.ErrBusy.
 func (g *Maker) reserve(name string) (*reservation, error) {
 	p := &reservation{path: filepath.Join(g.opts.Home, "promises", name), journal: g.opts.Journal}
 	if err := os.MkdirAll(filepath.Dir(p.path), 0o755); err != nil {
@@ -51,7 +49,7 @@ func (g *Maker) reserve(name string) (*reservation, error) {
 	if p.id, err = p.journal.Add(kindReservation, p.path, map[string]string{"owner": owner}); err != nil {
 		return nil, err
 	}
-	if p.file, err = lockFile(p.path); err != nil {
+	if p.file, err = filelock.Try(p.path); err != nil {
 		return nil, errors.Join(fmt.Errorf("cannot reserve %s: %w", name, err), p.journal.Gone(p.id))
 	}
 	if err := os.WriteFile(p.path, []byte(owner), 0o600); err != nil {
@@ -71,35 +69,6 @@ func (p *reservation) release() error {
 	return p.journal.Gone(p.id)
 }
 
-// lockFile makes and locks a file. The holder of the lock removes the file, so the locked file must still be the one
-// with that name.
-func lockFile(path string) (*os.File, error) {
-	for {
-		f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
-		if err != nil {
-			return nil, err
-		}
-		if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-			f.Close()
-			if errors.Is(err, syscall.EWOULDBLOCK) {
-				return nil, errTaken
-			}
-			return nil, err
-		}
-		locked, err := f.Stat()
-		if err == nil {
-			var named os.FileInfo
-			if named, err = os.Stat(path); err == nil && os.SameFile(locked, named) {
-				return f, nil
-			}
-		}
-		f.Close()
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return nil, err
-		}
-	}
-}
-
 // removeReservation removes the file of a reservation, unless another lab has it by now. A child that was being started
 // when its lab was killed may hold the lock for a moment.
 func removeReservation(ctx context.Context, r journal.Resource) error {
@@ -109,7 +78,7 @@ func removeReservation(ctx context.Context, r journal.Resource) error {
 		if ours, err := isOurs(r); !ours || err != nil {
 			return err
 		}
-		f, err := lockFile(r.Name)
+		f, err := filelock.Try(r.Name)
 		if err == nil {
 			defer f.Close()
 			if ours, err := isOurs(r); !ours || err != nil {
@@ -117,7 +86,7 @@ func removeReservation(ctx context.Context, r journal.Resource) error {
 			}
 			return os.Remove(r.Name)
 		}
-		if !errors.Is(err, errTaken) {
+		if !errors.Is(err, filelock.ErrBusy) {
 			return err
 		}
 		if wait.Sleep(ctx, 10*time.Millisecond) != nil {
@@ -150,7 +119,7 @@ func (g *Maker) port() (int, *reservation, error) {
 			continue
 		}
 		p, err := g.reserve("port-" + strconv.Itoa(port))
-		if errors.Is(err, errTaken) {
+		if errors.Is(err, filelock.ErrBusy) {
 			continue
 		}
 		if err != nil {

@@ -91,7 +91,7 @@ func TestLabOverTime(t *testing.T) {
 	for _, s := range report.PageOf(v, report.PageOptions{}).Sections {
 		for _, part := range s.Parts {
 			for _, f := range part.Figures {
-				if c, ok := f.Chart.(*chart.XY); ok && c.ID == "lab-past-cpu" {
+				if c, ok := f.Chart.(*chart.XY); ok && c.ID == "lab-1" {
 					got = c.Series[slices.IndexFunc(c.Series, func(x chart.Series) bool { return x.Name == "host2" })].Y
 				}
 			}
