@@ -465,12 +465,12 @@ func writeSeeds(ctx context.Context, uri, database string, mark uint32, placed *
 		options.Collection().SetWriteConcern(writeconcern.Majority()))}
 	ctx, cancel := context.WithTimeout(ctx, reachAtMost)
 	defer cancel()
-	for _, id := range seedIDs(placed) {
-		if _, err := s.collection.InsertOne(ctx, helping("seed", id, mark)); err != nil {
+	for _, at := range places(placed, seedRecords) {
+		if _, err := s.collection.InsertOne(ctx, helping("seed", at.id, mark)); err != nil {
 			s.close()
 			return nil, fmt.Errorf("cannot write the seed documents: %w", err)
 		}
-		s.ids = append(s.ids, id)
+		s.ids = append(s.ids, at.id)
 	}
 	return s, nil
 }
@@ -480,20 +480,33 @@ func helping(kind string, id bson.ObjectID, mark uint32) bson.D {
 	return bson.D{{Key: "_id", Value: id}, {Key: kind, Value: true}, {Key: "mark", Value: int64(mark)}}
 }
 
-func seedIDs(placed *shards.Map) (ids []bson.ObjectID) {
+// place is the _id of a helping document, and the shard where it is; "" if that is not known.
+type place struct {
+	id    bson.ObjectID
+	shard string
+}
+
+// places returns some places on each shard that has the collection of the helping documents.
+func places(placed *shards.Map, each int) (list []place) {
 	if placed == nil || placed.Problem() != "" {
-		return []bson.ObjectID{bson.NewObjectID(), bson.NewObjectID()}
+		for range each {
+			list = append(list, place{id: bson.NewObjectID()})
+		}
+		return list
 	}
-	have := map[int]int{}
+	have := map[string]int{}
 	for range 1000 * len(placed.Shards) { // far more than random ids need to hit each shard
-		id := bson.NewObjectID()
-		filter, _ := bson.Marshal(bson.D{{Key: "_id", Value: id}}) // cannot fail
-		if at := placed.Of(seedCollection, filter); have[at] < seedRecords {
-			have[at]++
-			ids = append(ids, id)
+		at := place{id: bson.NewObjectID()}
+		filter, _ := bson.Marshal(bson.D{{Key: "_id", Value: at.id}}) // cannot fail
+		if n := placed.Of(seedCollection, filter); n >= 0 {
+			at.shard = placed.Shards[n]
+		}
+		if have[at.shard] < each {
+			have[at.shard]++
+			list = append(list, at)
 		}
 	}
-	return ids
+	return list
 }
 
 // found counts the seed documents that are present, through the client of the final read. An error means that the

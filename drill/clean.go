@@ -54,11 +54,8 @@ func CleaningOf(d *record.Drill) (c Cleaning, err error) {
 	asked := d.Specification.Run
 	c = Cleaning{URI: asked.Target, Database: asked.Database, Seed: asked.Workload.Seed, Marks: []uint32{}}
 	for _, r := range d.Rounds {
-		switch {
-		case r.Mark != 0:
+		if r.Mark != 0 { // it has begun
 			c.Marks = append(c.Marks, r.Mark)
-		case r.Seeds > 0 || r.Ledger != nil:
-			return c, errors.New("an earlier release wrote the record, which does not say which documents are those of the drill")
 		}
 	}
 	if asked.Workload.Name != spec.WorkloadLedger {
@@ -150,13 +147,10 @@ func (c *cleaner) seed(doc bson.Raw) fate {
 	if bson.Unmarshal(doc, &is) != nil || !is.Seed && !is.Fence && !is.Probe {
 		return unknown
 	}
-	switch {
-	case is.Mark != nil:
-		return c.fateOf(uint32(*is.Mark))
-	case len(fields) == 2 && c.asked.Marks == nil: // of an earlier release
-		return goes
+	if is.Mark == nil {
+		return unknown
 	}
-	return others
+	return c.fateOf(uint32(*is.Mark))
 }
 
 // written is the fate of a document of the workload ledger.

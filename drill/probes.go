@@ -47,14 +47,14 @@ type prober struct {
 // openProbes opens the connections of the probes of a round. They use a document of each shard in the collection of the
 // seed documents, with the client and the concerns of the load.
 func openProbes(ctx context.Context, uri string, asked spec.Run, number uint32, placed *shards.Map) (*probes, error) {
-	places := probedIDs(placed)
+	list := places(placed, 1)
 	st, err := run.Target{Kind: "mongodb", URI: uri}.Open(ctx, asked.Client, store.Config{Database: asked.Database,
-		Concern: run.Concern(asked.Durability), Sessions: 2 * len(places), Timeout: asked.Load.Timeout.Std()}, nil)
+		Concern: run.Concern(asked.Durability), Sessions: 2 * len(list), Timeout: asked.Load.Timeout.Std()}, nil)
 	if err != nil {
 		return nil, fmt.Errorf("cannot open the connections of the probes: %w", err)
 	}
 	p := &probes{store: st, cancel: func() {}}
-	for _, at := range places {
+	for _, at := range list {
 		filter, _ := bson.Marshal(bson.D{{Key: "_id", Value: at.id}}) // cannot fail, as below
 		change, _ := bson.Marshal(bson.D{{Key: "$inc", Value: bson.D{{Key: "probes", Value: 1}}},
 			{Key: "$set", Value: bson.D{{Key: "probe", Value: true}, {Key: "mark", Value: int64(number)}}}})
@@ -95,28 +95,6 @@ func (c *course) ofProbes() bool { return c.class == probedReads || c.class == p
 // loaded reports whether a course has operations of the load.
 func (c *course) loaded() bool {
 	return slices.ContainsFunc(c.slices, func(s slice) bool { return s.ok+s.failed > 0 })
-}
-
-type place struct {
-	id    bson.ObjectID
-	shard string
-}
-
-// probedIDs returns the _id of a document on each shard that has the collection.
-func probedIDs(placed *shards.Map) (list []place) {
-	for _, id := range seedIDs(placed) {
-		at := place{id: id}
-		if placed != nil && placed.Problem() == "" {
-			filter, _ := bson.Marshal(bson.D{{Key: "_id", Value: id}}) // cannot fail
-			if n := placed.Of(seedCollection, filter); n >= 0 {
-				at.shard = placed.Shards[n]
-			}
-		}
-		if !slices.ContainsFunc(list, func(o place) bool { return o.shard == at.shard }) {
-			list = append(list, at)
-		}
-	}
-	return list
 }
 
 // begin starts the probes of a load that begins at a time.

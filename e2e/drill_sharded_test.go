@@ -5,6 +5,7 @@ package e2e
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -31,6 +32,7 @@ func TestDrillOfAShardedCluster(t *testing.T) {
 			l := labOf(t, name, file, "--binary", binary)
 			t.Run("majority", func(t *testing.T) { testShardStruck(t, name, "majority") })
 			t.Run("w1", func(t *testing.T) { testShardStruck(t, name, "1") })
+			t.Run("clean", func(t *testing.T) { testDrillClean(t, name) })
 			if engine == "mongod" {
 				t.Run("zones", func(t *testing.T) { testZones(t, l) })
 			}
@@ -95,6 +97,24 @@ func testShardStruck(t *testing.T, name, w string) {
 	}
 	if h := r.Headline(); h == nil || h.Shard != "shard2" {
 		t.Errorf("the headline is %+v", h)
+	}
+}
+
+// testDrillClean removes what the drills left in a lab, on all shards.
+func testDrillClean(t *testing.T, name string) {
+	t.Helper()
+	e := plimsoll(t, "drill", "clean", "lab:"+name)
+	if e.code != 2 || !strings.Contains(e.stdout, "found ") || !strings.Contains(e.stderr, "--yes") {
+		t.Errorf("without a record: %d, %s%s", e.code, e.stdout, e.stderr)
+	}
+	e = plimsoll(t, "drill", "clean", "lab:"+name, "--yes").must(t, 0)
+	for _, collection := range []string{"plimsoll.plimsoll_ledger", "plimsoll.plimsoll_drill_seeds"} {
+		if !strings.Contains(e.stdout, " of "+collection+"\n") || strings.Contains(e.stdout, "kept") {
+			t.Errorf("not all documents of %s are removed:\n%s", collection, e.stdout)
+		}
+	}
+	if e = plimsoll(t, "drill", "clean", "lab:"+name).must(t, 0); !strings.Contains(e.stdout, "nothing was removed") {
+		t.Errorf("a second time: %s", e.stdout)
 	}
 }
 

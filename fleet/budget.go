@@ -21,6 +21,9 @@ const (
 	mostFiles = 1000
 	// mostAhead is by how much the clock of an agent may be ahead, beside the difference that is known.
 	mostAhead = 10 * time.Minute
+	// slowAtMost is how many times as long as most of the clients another one may take for its part, beside idleAtMost.
+	// One that sends messages without an end does not work.
+	slowAtMost = 10
 	// mostCount bounds each count of an interval.
 	mostCount = 1e12
 )
@@ -150,6 +153,39 @@ func (t *team) expel(m *member, why string) {
 		return
 	}
 	m.Break()
+}
+
+// finished reports whether a client has done its part: loaded its records, or ended its load.
+func (t *team) finished(m *member) bool {
+	if !t.filling.IsZero() {
+		return m.filled != nil
+	}
+	return t.started.IsZero() || m.done != nil
+}
+
+// busyAtMost is how many seconds a client may take for its part: a second for each record, and, once more than half of
+// the clients have done theirs, not much longer than these. A client that lies about its end shortens no time, unless
+// most of them lie.
+func (t *team) busyAtMost(m *member) int {
+	most := math.MaxInt
+	if !t.filling.IsZero() {
+		most = idleAtMost + int(min(m.records, math.MaxInt32))
+	}
+	longest, done, all := 0, 0, 0
+	for _, o := range t.members {
+		if !t.filling.IsZero() && o.records == 0 {
+			continue
+		}
+		all++
+		if t.finished(o) && o.status == "" { // not one that failed
+			done++
+			longest = max(longest, o.busy)
+		}
+	}
+	if done > all/2 {
+		most = min(most, idleAtMost+slowAtMost*longest)
+	}
+	return most
 }
 
 // elapsed is the time since the beginning of the load or of the current part of the load phase.

@@ -110,9 +110,12 @@ func TestIdleClients(t *testing.T) {
 		want  string
 		cease bool // the run ends, with the name
 	}{
-		"before the start":  {func(tm *team) { tm.members[0].ready = true }, nil, "was not ready", true},
-		"in the load phase": {func(tm *team) { tm.filling = time.Now() }, &message{Event: &measure.Event{}}, "loaded no records", false},
-		"in the load":       {func(tm *team) { tm.started = time.Now() }, &message{Event: &measure.Event{}}, "reported nothing", false},
+		"before the start": {func(tm *team) { tm.members[0].ready = true }, nil, "was not ready", true},
+		"in the load phase": {func(tm *team) {
+			tm.filling = time.Now()
+			tm.each(func(m *member) { m.records = 1e6 })
+		}, &message{Event: &measure.Event{}}, "loaded no records", false},
+		"in the load": {func(tm *team) { tm.started = time.Now() }, &message{Event: &measure.Event{}}, "reported nothing", false},
 		"at the end": {func(tm *team) { tm.started = time.Now(); tm.members[1].done = &result{} }, &message{Event: &measure.Event{}},
 			"did not end", false},
 	} {
@@ -137,6 +140,59 @@ func TestIdleClients(t *testing.T) {
 		tm.receive(<-tm.reports)
 		if !tm.members[1].gone || (tm.err != nil) != c.cease || c.cease && !strings.Contains(tm.err.Error(), "client 1 of 2") {
 			t.Errorf("%s: it is gone: %v, and the run ends with %v", name, tm.members[1].gone, tm.err)
+		}
+	}
+}
+
+// A client that sends messages without an end does not delay a run for ever. One that is slow is not ended, nor one
+// that works while others have failed or lie about their end.
+func TestClientsThatPretendToWork(t *testing.T) {
+	const length = 100 // seconds that a part takes
+	const limit = idleAtMost + slowAtMost*length
+	filled := func(m *member) { m.filled = &filled{} }
+	done := func(m *member) { m.done = &result{} }
+	failed := func(m *member) { m.done, m.status = &result{}, "lost" }
+	without := func(m *member) { m.records = 0; filled(m) }
+	for name, c := range map[string]struct {
+		filling bool
+		ends    []func(*member) // of the others, after the length of a part
+		records int64
+		ended   int // after how many seconds the first client is ended; 0 for never
+	}{
+		"a few records":                {filling: true, records: 10, ended: idleAtMost + 10 + 1},
+		"many records":                 {filling: true, records: 1e9},
+		"many records of one of two":   {filling: true, records: 1e9, ends: []func(*member){filled}},
+		"others have loaded theirs":    {filling: true, records: 1e9, ends: []func(*member){filled, filled}, ended: limit},
+		"no records for another":       {filling: true, records: 1e9, ends: []func(*member){filled, without}},
+		"a load that nobody ends":      {ends: []func(*member){func(*member) {}, func(*member) {}}},
+		"others have ended theirs":     {ends: []func(*member){done, done}, ended: limit},
+		"others have failed":           {ends: []func(*member){failed, failed}},
+		"one of three lies or is done": {ends: []func(*member){done, func(*member) {}}},
+	} {
+		tm := newTeam(testSpec(3), run.Options{Dir: t.TempDir()}, Options{}, nil, &pids{})
+		tm.begin(nopSink{})
+		if tm.started = time.Now(); c.filling {
+			tm.filling, tm.started = tm.started, time.Time{}
+		}
+		for i := range 1 + len(c.ends) {
+			tm.members = append(tm.members, &member{Link: dumb{}, number: i, records: c.records,
+				budgets: newBudgets(time.Now())})
+		}
+		m, ended := tm.members[0], 0
+		for second := 1; second <= limit+10 && ended == 0; second++ {
+			for i, end := range c.ends {
+				if second == length {
+					end(tm.members[i+1])
+				}
+				tm.members[i+1].silent, tm.members[i+1].idle = 0, 0
+			}
+			tm.receive(report{member: m, message: message{Event: &measure.Event{}}})
+			if tm.watch(); m.why != "" {
+				ended = second
+			}
+		}
+		if off := ended - c.ended; c.ended == 0 && ended > 0 || c.ended > 0 && (off < -slowAtMost || off > slowAtMost) {
+			t.Errorf("%s: it is ended after %d s (%s), want %d", name, ended, m.why, c.ended)
 		}
 	}
 }

@@ -38,6 +38,7 @@ func (t *team) fillPart(ctx context.Context, p run.Part, sink run.Sink, all *loa
 	parts := ranges(p.From, p.To, t.turns)
 	for i, r := range parts {
 		m := t.members[i]
+		m.records, m.busy = r[1]-r[0], 0
 		if r[0] == r[1] { // more clients than records
 			m.filled = &filled{}
 			continue

@@ -70,18 +70,20 @@ type team struct {
 // member is one client.
 type member struct {
 	Link
-	number int
-	facts  Facts
-	ready  bool
-	gone   bool
-	silent int // seconds without a message
-	idle   int // seconds for which the run waited for it, and it did nothing
-	clock  clock
-	skew   time.Duration
-	news   []byte  // of a hand-over that is not complete
-	kept   int64   // bytes of parts and news
-	told   int64   // of them, those that it knows of
-	filled *filled // of its last order to load records
+	number  int
+	facts   Facts
+	ready   bool
+	gone    bool
+	silent  int // seconds without a message
+	idle    int // seconds for which the run waited for it, and it did nothing
+	busy    int // seconds for which it has loaded its records, or its load has run
+	clock   clock
+	skew    time.Duration
+	news    []byte  // of a hand-over that is not complete
+	kept    int64   // bytes of parts and news
+	told    int64   // of them, those that it knows of
+	filled  *filled // of its last order to load records
+	records int64   // of this order
 	// loading says that its messages are those of a load phase whose result is known.
 	loading bool
 	done    *result
@@ -418,6 +420,7 @@ func (t *team) startLoad() {
 		ahead = max(ahead, min(4*m.clock.best().trip, aheadAtMost)) // no agent delays the others for longer
 	}
 	t.started = time.Now().Add(ahead)
+	t.each(func(m *member) { m.busy = 0 })
 	if t.fleet.Duty.Started != nil {
 		t.fleet.Duty.Started(t.started)
 	}
@@ -527,11 +530,16 @@ func (t *team) watch() {
 		if m.idle++; !t.awaits(m) {
 			m.idle = 0
 		}
+		if !t.finished(m) {
+			m.busy++
+		}
 		switch {
 		case m.silent > silentAtMost:
 			m.why = fmt.Sprintf("it did not respond for %d s", silentAtMost)
 		case m.idle > idleAtMost:
 			m.why = fmt.Sprintf("%s is alive, but %s for %d s", named(m.number, m.facts), t.lacks(m), idleAtMost)
+		case !t.finished(m) && m.busy > t.busyAtMost(m):
+			m.why = fmt.Sprintf("%s has not finished its part after %d s, but still sends messages", named(m.number, m.facts), m.busy)
 		default:
 			return
 		}

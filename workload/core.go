@@ -65,7 +65,7 @@ func NewCore(p CoreParams) (Workload, error) {
 		return w, nil
 	}
 	w.inserts = &insertKeys{first: p.firstInserted(), client: int64(p.Client), clients: int64(p.Clients)}
-	w.recent = newRecentKeys()
+	w.recent = &recentKeys{}
 	return w, nil
 }
 

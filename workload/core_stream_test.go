@@ -414,7 +414,10 @@ func TestAckCounterGoesRoundItsWindow(t *testing.T) {
 }
 
 func TestRecentKeysForgetTheOldest(t *testing.T) {
-	k := newRecentKeys()
+	k := &recentKeys{}
+	if _, ok := k.newest(0); ok {
+		t.Error("there is a newest key before the first")
+	}
 	for n := range int64(recentWindow + 10) {
 		k.add(n)
 	}

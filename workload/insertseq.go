@@ -63,18 +63,21 @@ const recentWindow = 1 << 16
 
 // recentKeys remembers the keys whose inserts were acknowledged last, in the order of their
 // acknowledgement. It is shared by the streams of a workload and takes no lock. Inserts that failed are
-// never in it.
+// never in it. Its memory is there from the first insert on, because most collections have none.
 type recentKeys struct {
 	count atomic.Int64
-	ring  []atomic.Int64
+	ring  atomic.Pointer[[recentWindow]atomic.Int64]
 }
-
-func newRecentKeys() *recentKeys { return &recentKeys{ring: make([]atomic.Int64, recentWindow)} }
 
 // add notes an acknowledged insert.
 func (k *recentKeys) add(key int64) {
+	ring := k.ring.Load()
+	if ring == nil {
+		k.ring.CompareAndSwap(nil, new([recentWindow]atomic.Int64))
+		ring = k.ring.Load()
+	}
 	i := k.count.Add(1) - 1
-	k.ring[i%recentWindow].Store(key + 1)
+	ring[i%recentWindow].Store(key + 1)
 }
 
 // size returns how many keys are remembered.
@@ -87,7 +90,7 @@ func (k *recentKeys) newest(rank int64) (key int64, ok bool) {
 	if i < 0 {
 		return 0, false
 	}
-	v := k.ring[i%recentWindow].Load()
+	v := k.ring.Load()[i%recentWindow].Load()
 	return v - 1, v > 0
 }
 

@@ -69,7 +69,7 @@ func NewKeySet(loaded int64, run uint64, client, clients int) *KeySet {
 	if run > 0 {
 		first = max(first, runFirst(run))
 	}
-	return &KeySet{loaded: loaded, recent: newRecentKeys(),
+	return &KeySet{loaded: loaded, recent: &recentKeys{},
 		inserts: &insertKeys{first: first, client: int64(client), clients: int64(max(clients, 1))}}
 }
 

@@ -510,7 +510,7 @@ func TestOlderProtocol(t *testing.T) {
 func TestStoreOfAnAgent(t *testing.T) {
 	t.Parallel()
 	c := open(t, Options{})
-	c.bytesFirst = 8 << 20
+	c.bytesFirst, c.bytesPerSecond = 8<<20, 0 // how fast the thief is does not matter
 	wires := make(chan fleet.Wire, 1)
 	start(t, AgentOptions{Server: c.serverOf(), Facts: fleet.Facts{Name: "honest"}}, hand(wires))
 	begin := make(chan struct{}) // when both have joined
@@ -559,6 +559,13 @@ func TestStoreOfARun(t *testing.T) {
 	for n, want := range map[int]int64{1: min(bytesFirst, whole/2), mostAgents: whole / 2} {
 		if got := c.storeOf(n, 0); got != want || got <= 0 {
 			t.Errorf("%d agents: %d bytes, want %d", n, got, want)
+		}
+	}
+	// However fast an agent sends, it has more than it may before the store is full for another one.
+	for second := range 10 * quotaEvery {
+		store := c.bytesOf(2, untilNext(second/quotaEvery*quotaEvery))
+		if most := c.bytesOf(1, time.Duration(second)*time.Second); store < 2*most {
+			t.Errorf("after %d s an agent may send %d bytes, and the store of two has %d", second, most, store)
 		}
 	}
 	if got := (&Coordinator{}).storeOf(1, 0); got != -1 {

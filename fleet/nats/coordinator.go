@@ -61,8 +61,9 @@ type Coordinator struct {
 	foreign   map[string]string // what is wrong with agents of another release, by their names in subjects
 	changed   chan struct{}     // closed and replaced when something of agents changes
 
-	bytesFirst int64         // see [Coordinator.bytesOf]
-	joinAtMost time.Duration // how long an agent may take to join a run
+	bytesFirst     int64 // see [Coordinator.bytesOf]
+	bytesPerSecond int64
+	joinAtMost     time.Duration // how long an agent may take to join a run
 }
 
 // agent is an agent that is connected.
@@ -89,7 +90,8 @@ func Open(ctx context.Context, o Options) (*Coordinator, error) {
 	}
 	c := &Coordinator{opts: o, space: spaceOf(o.Space), state: s, closed: make(chan struct{}), agents: map[string]*agent{},
 		taken: map[string]bool{}, unresumed: map[string]bool{}, foreign: map[string]string{},
-		names: map[string]string{}, changed: make(chan struct{}), bytesFirst: bytesFirst, joinAtMost: joinAtMost,
+		names: map[string]string{}, changed: make(chan struct{}), bytesFirst: bytesFirst,
+		bytesPerSecond: bytesPerSecond, joinAtMost: joinAtMost,
 		self: fleet.Facts{Protocol: fleet.Protocol, Version: o.Version, Commit: o.Commit}, nonce: randomName(16)}
 	if err := c.open(ctx); err != nil {
 		c.Close()
@@ -370,7 +372,7 @@ func (c *Coordinator) begin(ctx context.Context, list []entry) (*run, error) {
 		MaxConsumers: 4 * (len(list) + 1), // the default is 1000, and an agent that connects again has two for some time
 		// One agent cannot fill the store for the others, and all of them cannot fill the disk.
 		MaxMsgsPerSubject: quota(0), Discard: jetstream.DiscardNew, DiscardNewPerSubject: true, MaxMsgSize: 2 * partBytes,
-		MaxBytes: c.storeOf(len(list), 0),
+		MaxBytes: c.storeOf(len(list), untilNext(0)),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("the NATS server makes no stream for the run: %w. Check its limits and its disk", err)

@@ -240,7 +240,7 @@ func (r *run) each(do func(*link)) {
 const (
 	quotaFirst     = 16 << 10
 	quotaPerSecond = 64
-	quotaEvery     = 60 // seconds
+	quotaEvery     = 5 // seconds
 )
 
 func quota(seconds int) int64 { return quotaFirst + quotaPerSecond*int64(seconds) }
@@ -253,7 +253,13 @@ const (
 
 // bytesOf is how many bytes the embedded server stores of n agents after some time.
 func (c *Coordinator) bytesOf(n int, since time.Duration) int64 {
-	return int64(n) * (c.bytesFirst + int64(bytesPerSecond*since.Seconds()))
+	return int64(n) * (c.bytesFirst + int64(float64(c.bytesPerSecond)*since.Seconds()))
+}
+
+// untilNext is the time until which the quota is enough that is set after some seconds. An agent that sends more than
+// it may is ended before the store of the run is full for the others.
+func untilNext(seconds int) time.Duration {
+	return time.Duration(seconds+2*quotaEvery) * time.Second
 }
 
 // storeOf bounds the stream of a run of n agents, -1 for no bound. The embedded server reserves that much of its store.
@@ -275,7 +281,7 @@ func (c *Coordinator) raise(r *run, seconds int) {
 	}
 	config := stream.CachedInfo().Config
 	config.MaxMsgsPerSubject = max(config.MaxMsgsPerSubject, quota(seconds))
-	config.MaxBytes = max(config.MaxBytes, c.storeOf(len(r.links), time.Duration(seconds)*time.Second))
+	config.MaxBytes = max(config.MaxBytes, c.storeOf(len(r.links), untilNext(seconds)))
 	_, _ = c.js.UpdateStream(ctx, config)
 }
 

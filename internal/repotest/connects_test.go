@@ -129,15 +129,15 @@ func connections(s source) (uses, unknown []string) {
 	return uses, unknown
 }
 
-// asks reports whether a file asks for a permit to connect.
-func asks(s source) bool {
+// asks reports whether a file asks for one of some permits.
+func asks(s source, permits ...string) bool {
 	found := false
 	ast.Inspect(s.file, func(n ast.Node) bool {
 		call, ok := n.(*ast.CallExpr)
 		if !ok || len(call.Args) < 2 {
 			return true
 		}
-		is := func(e ast.Expr, names ...string) bool {
+		is := func(e ast.Expr, names []string) bool {
 			sel, ok := e.(*ast.SelectorExpr)
 			if !ok {
 				return false
@@ -145,7 +145,7 @@ func asks(s source) bool {
 			pkg, ok := sel.X.(*ast.Ident)
 			return ok && pkg.Name == "permit" && slices.Contains(names, sel.Sel.Name)
 		}
-		found = found || is(call.Fun, "Check", "Has") && is(call.Args[1], "Dial")
+		found = found || is(call.Fun, []string{"Check", "Has"}) && is(call.Args[1], permits)
 		return true
 	})
 	return found
@@ -157,7 +157,7 @@ func TestConnectionsAreOpenedInKnownPlaces(t *testing.T) {
 	by := shipped(all, "cmd/plimsoll")
 	used, asking := map[string]bool{}, map[string]bool{}
 	for _, s := range all {
-		asking[s.name] = asks(s)
+		asking[s.name] = asks(s, "Dial")
 		if _, ok := by[s.folder()]; !ok || s.isTest() {
 			continue
 		}
@@ -204,7 +204,7 @@ func d() { net.Dial("tcp", "h:1"); net.Listen("tcp", "h:1"); nats.Connect("u"); 
 		"permit.Check(ctx, permit.Dial, name)": true, "permit.Has(ctx, permit.Dial)": true,
 		"permit.Check(ctx, permit.Read, name)": false, "permit.With(ctx, permit.Dial)": false,
 	} {
-		if got := asks(parse(t, "run/a.go", "package run\nfunc f() { "+text+" }\n")); got != want {
+		if got := asks(parse(t, "run/a.go", "package run\nfunc f() { "+text+" }\n"), "Dial"); got != want {
 			t.Errorf("%s asks: %v, want %v", text, got, want)
 		}
 	}

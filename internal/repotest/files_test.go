@@ -57,9 +57,12 @@ func fileUses(s source) []string {
 }
 
 // owner returns the key of [owners] that lets a file open others, "" if there is none.
-func owner(name string) string {
+func owner(name string) string { return keyOf(owners, name) }
+
+// keyOf returns the key of a list that is a file or a folder above it, "" if there is none.
+func keyOf(list map[string]string, name string) string {
 	for folder := name; folder != "."; folder = path.Dir(folder) {
-		if owners[folder] != "" {
+		if list[folder] != "" {
 			return folder
 		}
 	}

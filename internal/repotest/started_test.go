@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"go/ast"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -90,5 +91,38 @@ func d() { _ = syscall.Exec("d", nil, nil); _, _ = exec.LookPath("e") }
 `)
 	if got := programStarts(s); len(got) != 3 {
 		t.Errorf("found %q, want three starts", got)
+	}
+}
+
+// unverified are words of options with which package managers take what nobody signed, or what was replaced by an older
+// state.
+var unverified = []string{"check-valid-until", "allow-unauthenticated", "allowunauthenticated", "allow-insecure", "allowinsecure",
+	"trusted=yes", "no-check-gpg", "gonosumdb", "gonosumcheck", "goinsecure", "gosumdb=off"}
+
+func unverifiedPackages(s source) (found []string) {
+	ast.Inspect(s.file, func(n ast.Node) bool {
+		text, ok := n.(*ast.BasicLit)
+		lax := func(word string) bool { return strings.Contains(strings.ToLower(text.Value), word) }
+		if ok && slices.ContainsFunc(unverified, lax) {
+			found = append(found, fmt.Sprintf("%s: %s", s.at(text.Pos()), text.Value))
+		}
+		return true
+	})
+	return found
+}
+
+// What an engine is installed from is signed and as new as its lists say.
+func TestPackagesAreVerified(t *testing.T) {
+	for _, s := range sources(t) {
+		if s.isTest() {
+			continue
+		}
+		for _, use := range unverifiedPackages(s) {
+			t.Errorf("%s: packages without a signature or from old lists run as root", use)
+		}
+	}
+	lax := parse(t, "lab/a.go", "package lab\nvar a = []string{\"-o\", \"Acquire::Check-Valid-Until=false\", \"--force-check-gpg\"}\n")
+	if got := unverifiedPackages(lax); len(got) != 1 {
+		t.Errorf("found %q, want one", got)
 	}
 }

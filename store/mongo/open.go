@@ -86,7 +86,9 @@ func (s *Store) connect(base *options.ClientOptions, opts Options) error {
 	n := (s.cfg.Sessions + opts.WorkersPerClient - 1) / opts.WorkersPerClient
 	perClient := (s.cfg.Sessions + n - 1) / n
 	if base.MaxPoolSize == nil {
-		base.SetMaxPoolSize(uint64(perClient))
+		// The driver reads the late reply of an operation that timed out for 400 ms, and the session needs another connection
+		// in that time. Otherwise this would be an outage.
+		base.SetMaxPoolSize(uint64(2 * perClient))
 	}
 	base.SetMonitor(commandMonitor()).SetDialer(&dial.Dialer{})
 	s.used = effective(base, n)

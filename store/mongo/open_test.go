@@ -112,8 +112,8 @@ func TestWorkersShareClients(t *testing.T) {
 		sessions      int
 		clients, pool string
 	}{
-		{"", mongo.Options{}, 1, "1", "1"},
-		{"", mongo.Options{WorkersPerClient: 10}, 25, "3", "9"},
+		{"", mongo.Options{}, 1, "1", "2"},
+		{"", mongo.Options{WorkersPerClient: 10}, 25, "3", "18"},
 		{"&maxPoolSize=4", mongo.Options{WorkersPerClient: 10}, 10, "1", "4"},
 	} {
 		s, err := mongo.Open(t.Context(), store.Config{Target: r.URI() + c.uri, Database: "x", Sessions: c.sessions,

@@ -214,11 +214,8 @@ func (r *Recorder) Finish(w io.Writer, f own.File, operations map[string]int) (H
 		return *h, err
 	}
 	h.Workload = text.String()
-	out, err := zstd.NewWriter(w)
-	if err != nil {
-		return *h, err
-	}
-	return *h, errors.Join(json.NewEncoder(out).Encode(h), out.Close())
+	r.out.Reset(w)
+	return *h, errors.Join(json.NewEncoder(r.out).Encode(h), r.out.Close())
 }
 
 // reader reads the operations of a recording one after the other.

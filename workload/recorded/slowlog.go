@@ -53,7 +53,7 @@ func ReadLog(r io.Reader) iter.Seq2[Operation, error] { return readLines(r, read
 // readLines calls read for each line of r.
 func readLines(r io.Reader, read func(line []byte) (Operation, error)) iter.Seq2[Operation, error] {
 	return func(yield func(Operation, error) bool) {
-		lines := lineReader{r: bufio.NewReaderSize(r, 256<<10)}
+		lines := lineReader{r: bufio.NewReaderSize(r, 64<<10)}
 		for {
 			line, err := lines.next()
 			switch {
