@@ -15,14 +15,15 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
-// comparedAnswer answers which of two sides is faster, in one line: "after is 12 % slower than before (p99 of reads; 95 %
-// interval 8 to 16 %), 14 runs each". "" if there are other than two sides.
+// comparedAnswer answers in one line which of two sides is faster: "after is 12 % slower than before (p99 of reads;
+// 95 % interval 8 to 16 %), 14 runs each". "" if there are other than two sides.
 func comparedAnswer(r *record.ComparisonReport) string {
 	if len(r.Sides) != 2 {
 		return ""
 	}
 	a, b := &r.Sides[0], &r.Sides[1]
-	x := sidesAnswer{a: sideName(a.Name, b.Name), b: sideName(b.Name, a.Name), noun: nounOf(r), n: b.N, base: a.N, list: r.Comparisons,
+	x := sidesAnswer{a: sideName(a.Name, b.Name), b: sideName(b.Name, a.Name), noun: nounOf(r), n: b.N, base: a.N,
+		list:   r.Comparisons,
 		probes: ofProbes(r), confidence: r.Confidence}
 	var why []string
 	for _, d := range r.Differences {
@@ -62,12 +63,12 @@ func nounOf(r *record.ComparisonReport) string {
 
 // comparedNext is the command that would tell what a comparison could not, if there is one.
 func comparedNext(r *record.ComparisonReport) Next {
-	why := "runs both in turn until it can tell"
+	why := "runs both in turn until the answer is known"
 	switch {
 	case r.WouldTell == "":
 		return Next{}
 	case strings.Contains(r.WouldTell, "TARGET-A"):
-		why += ", where both exist at the same time"
+		why += ", if both exist at the same time"
 	}
 	return Next{r.WouldTell, why}
 }
@@ -92,8 +93,8 @@ func listed3(list []string) string {
 	return strings.Join(list, ", ")
 }
 
-// decidedAnswer is the answer of a study of two configurations that ran until it could tell, or of one configuration, ""
-// for other studies.
+// decidedAnswer is the answer of a study of two configurations that ran until it was decided, or of one configuration;
+// "" for other studies.
 func decidedAnswer(s *record.Study) string {
 	if len(s.Configurations) == 1 && s.Procedures == nil {
 		return repeatedAnswer(s)
@@ -260,7 +261,8 @@ func (x *sidesAnswer) speed(c *record.Comparison, than string) string {
 // amount is how much better or worse: "12 % slower", "3.1 times as fast", "worse: +2 pp".
 func amount(c *record.Comparison) string {
 	if c.Ratio == nil || c.Unit == measure.UnitShare {
-		return map[record.Verdict]string{record.Better: "better", record.Worse: "worse"}[c.Verdict] + prefixed(" by ", strings.TrimLeft(ChangeText(c), "+-"))
+		word := map[record.Verdict]string{record.Better: "better", record.Worse: "worse"}[c.Verdict]
+		return word + prefixed(" by ", strings.TrimLeft(ChangeText(c), "+-"))
 	}
 	ratio := *c.Ratio
 	slower := ratio > 1 != c.Higher
@@ -296,7 +298,7 @@ func changes(c *record.Comparison) (low, high string, ok bool) {
 	return strings.TrimSuffix(whole(ends[0]), " %"), whole(ends[1]), true
 }
 
-// betweenText is what is known of a difference that could not be told: "B is between 2 % faster and 3 % slower (throughput)".
+// betweenText is what is known of an open difference: "B is between 2 % faster and 3 % slower (throughput)".
 func betweenText(name string, c *record.Comparison) string {
 	one := func(ratio float64) string {
 		x := *c

@@ -42,7 +42,8 @@ func compareDocument(r *record.ComparisonReport, on *comparisonFiles) *Document 
 		side := &r.Sides[i]
 		d.Facts = append(d.Facts, Fact{name, Disclosed(side.Name+", n = "+strconv.Itoa(side.N), side.TargetKind)})
 	}
-	d.Facts = append(d.Facts, Facts("compared", ComparedText(r.Differences), "comparisons", comparisonsText(r.Comparisons), "tool", Version(r.Tool))...)
+	d.Facts = append(d.Facts, Facts("compared", ComparedText(r.Differences),
+		"comparisons", comparisonsText(r.Comparisons), "tool", Version(r.Tool))...)
 	against := map[string][]record.Comparison{}
 	var baselines []string
 	for _, c := range r.Comparisons {

@@ -50,7 +50,7 @@ at the end of --for. All judgements together have at most 5 % false answers. 'pl
 continues it after Ctrl-C, a crash, or the end of --for.
 
 KEY is a flag of 'plimsoll run' without its hyphens, or a key of a run file (load.workers) or of the lab
-(lab.hosts.cores). Workload and data must be equal. Two lab files are brought up in turn for each run.
+(lab.hosts.cores). Workload and data must be equal. The labs of two files are started in turn, for each run.
 
 ` + studyExits,
 		Example: `  plimsoll ab mongodb://old/ mongodb://new/ --workload b --threads 32
@@ -74,7 +74,7 @@ KEY is a flag of 'plimsoll run' without its hyphens, or a key of a run file (loa
 		f := cmd.Flags()
 		f.StringArrayVar(&o.a, "a", nil, "setting `KEY=VALUE` of A (repeatable)")
 		f.StringArrayVar(&o.b, "b", nil, "setting `KEY=VALUE` of B (repeatable)")
-		f.StringVar(&o.limit, "for", "15m", "longest `time`; then the answer is that it cannot be told")
+		f.StringVar(&o.limit, "for", "15m", "longest `time`; without an answer until then, it is unknown")
 		f.IntVar(&o.most, "trials", 32, "largest `number` of runs of each side")
 		f.StringVar(&o.margin, "margin", "3%", "smallest `change` that matters")
 		f.StringSliceVar(&o.metrics, "metric", nil, "`metrics` that decide (default throughput and p99; mean and p99 with --rate)")
@@ -107,7 +107,8 @@ func (o *abOptions) do(cmd *cobra.Command, env *environment, args []string) erro
 }
 
 // runStudy performs a study that a command makes of its arguments. unwanted are verdicts that end it with exit code 4.
-func runStudy(ctx context.Context, env *environment, asked spec.Study, dir string, flags conductFlags, unwanted []string) error {
+func runStudy(ctx context.Context, env *environment, asked spec.Study, dir string, flags conductFlags,
+	unwanted []string) error {
 	asked, err := study.Complete(asked)
 	if err != nil {
 		return withExit(exitUsage, err)
@@ -193,8 +194,8 @@ func (o *abOptions) sides(cmd *cobra.Command, env *environment, args []string) (
 		}
 	}
 	if (a.lab == nil) != (b.lab == nil) {
-		return a, b, usageError("%s is a lab to bring up and %s is not: give two labs, or two running targets",
-			map[bool]string{true: args[0], false: args[1]}[a.lab != nil], map[bool]string{true: args[1], false: args[0]}[a.lab != nil])
+		return a, b, usageError("one of %s and %s is the file of a lab and the other is not: give two labs, or two running targets",
+			args[0], args[1])
 	}
 	if a.lab != nil && reflect.DeepEqual(a.lab, b.lab) && a.recorded && b.recorded {
 		a.lab, b.lab = nil, nil // the same lab, which runs
@@ -289,7 +290,7 @@ func (s *abSide) setKey(key, value string) error {
 	inLab, ofLab := strings.CutPrefix(key, "lab.")
 	switch {
 	case ofLab && s.lab == nil:
-		return errors.New("there is no lab to bring up. Give the file of a lab")
+		return errors.New("neither side starts a lab. Give the file of a lab")
 	case ofLab:
 		return setPath(s.lab, inLab, value)
 	case strings.Contains(key, "."):

@@ -118,7 +118,7 @@ func (f *diskFlags) add(cmd *cobra.Command) {
 		flags.StringVar(&f.session, "session", "", "`name` of the power cut test, with --witness (default power-cut)")
 	}, "witness")
 	flags.StringVar(&f.out, "out", "", "`directory` of the record (default plimsoll-data/runs/TIME-disk)")
-	flags.StringVar(&f.limit, "for", "15m", "with two directories: longest `time`; then the answer is that it cannot be told")
+	flags.StringVar(&f.limit, "for", "15m", "with two directories: longest `time`; without an answer until then, it is unknown")
 	flags.BoolVar(&f.noRecord, "no-record", false, "write no record")
 	resultFlags(flags, &f.format, formats()...)
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "show no progress")

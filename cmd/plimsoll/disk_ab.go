@@ -20,11 +20,11 @@ import (
 	"github.com/plimsoll-bench/plimsoll/study/judge"
 )
 
-// Two disks are probed in blocks of four probes in turn (A B B A or B A A B), and judged after so many blocks, then
-// after twice as many, as a study until decided is.
+// firstDiskLook is the number of blocks after which two disks are judged for the first time, then after twice as many,
+// as a study until decided is. A block is four probes: A B B A or B A A B.
 const firstDiskLook = 4
 
-// shortProbe is a probe that is repeated: the uses of a disk and not the course of each, in files that are made quickly.
+// shortProbe makes a probe that can be repeated often: few steps for each use, in files that are made quickly.
 func shortProbe(s *record.ProbeSpec) {
 	s.Profiles = disk.Profiles()[:3]
 	s.Operations, s.Ramp, s.Threads = []string{disk.Read}, []int{1, 16}, 16
@@ -135,7 +135,8 @@ func (a *diskTurns) probe(ctx context.Context, env *environment, i int) error {
 	asked.Seed = 1 + rand.Uint64N(1<<53-1)
 	dir := filepath.Join(a.sides()[i], fmt.Sprintf("%04d", a.n))
 	p := &record.Probe{Head: record.Head{Tool: tool(), Command: redactAll(append([]string{"plimsoll"}, env.args...)),
-		Started: env.now().UTC(), Environment: record.NewEnvironment(map[string]string{"probe": asked.Directory})}, Specification: asked}
+		Started: env.now().UTC(), Environment: record.NewEnvironment(map[string]string{"probe": asked.Directory})},
+		Specification: asked}
 	w, err := record.CreateProbe(dir, p)
 	if err != nil {
 		return err

@@ -45,7 +45,7 @@ var oldWords = []struct{ pattern, instead string }{
 	{`\b(?:comes?|came|coming) back\b`, `"returns", "is up again"`},
 	{`\b(?:came|comes?)\b[^.]{0,20}\blate\b`, `"is late", or the latency with its percentile`},
 	{`\btold\b`, `"reported", "notified", "shown", "set", "acknowledged"`},
-	{`\btells?\b`, `"shows", "determines", "reports", "distinguishes"`},
+	{`(?P<ok>cannot )?\btells?\b`, `"shows", "determines", "reports", "distinguishes"`},
 	{`\b(?:tak(?:e|es|en|ing)|took) the place of\b`, `"replaces"`},
 	{`\bin the place of\b`, `"instead of", "for"`},
 	{`\b(?:is|are|be|was|were) worth\b`, `"how reliable … is", or the figure`},

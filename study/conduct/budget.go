@@ -34,7 +34,8 @@ func (s *session) search(next time.Duration) error {
 // mayBegin checks the budget of the session for a trial. The plan fits, and each session must run at least one trial.
 func (s *session) mayBegin(t record.Trial) error {
 	next, _ := s.pace.expect(t.Configuration)
-	if s.Ended == 0 || s.spec.UntilDecided && t.Kind != record.TrialSearch || s.Budget.Lasts(s.o.Clock.Now(), next+s.spec.Settle.Std()) {
+	if s.Ended == 0 || s.spec.UntilDecided && t.Kind != record.TrialSearch ||
+		s.Budget.Lasts(s.o.Clock.Now(), next+s.spec.Settle.Std()) {
 		return nil
 	}
 	left := figure.Plural(len(s.queue.todo), "trial")

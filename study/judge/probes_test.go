@@ -18,7 +18,8 @@ import (
 // probed is a probe of a disk that is faster by a factor at the journal.
 func probed(disk string, after time.Duration, factor, scatter float64) *record.Probe {
 	return &record.Probe{
-		Head: record.Head{SchemaVersion: record.SchemaVersion, Kind: record.KindProbe, Status: record.Complete, Started: begin.Add(after),
+		Head: record.Head{SchemaVersion: record.SchemaVersion, Kind: record.KindProbe, Status: record.Complete,
+			Started:     begin.Add(after),
 			Environment: record.Environment{OS: "linux", Arch: "amd64", CPU: "Some CPU", Cores: 4}, Tool: record.Tool{Name: "plimsoll"},
 			Validity: []measure.Finding{}},
 		Specification: record.ProbeSpec{Directory: "/mnt/" + disk, Size: 1 << 28, Seed: uint64(after) + 1},
@@ -26,7 +27,8 @@ func probed(disk string, after time.Duration, factor, scatter float64) *record.P
 		Journal:       &record.ProbeJournalResult{Ceiling: 1000 * factor * scatter},
 		Checkpoint:    &record.ProbeCheckpointResult{Inside: &record.Latency{P99: ptr(int64(5e6 / scatter))}},
 		Steps: []record.ProbeStep{{Profile: spec.ProbeRandom, Operation: "read", Rate: 8000 * scatter},
-			{Profile: spec.ProbeRandom, Operation: "read", Rate: 9000 * scatter}, {Profile: spec.ProbeRandom, Operation: "write", Rate: 99999}},
+			{Profile: spec.ProbeRandom, Operation: "read", Rate: 9000 * scatter},
+			{Profile: spec.ProbeRandom, Operation: "write", Rate: 99999}},
 	}
 }
 
@@ -107,8 +109,8 @@ func TestCompareProbesRefuses(t *testing.T) {
 	}
 }
 
-// Two equal disks that are probed until it can be told, as plimsoll disk does, are called different in at most 5 % of the
-// cases, also while the machine drifts; one that is faster by 20 % is found.
+// Two equal disks that are probed until it is decided, as plimsoll disk does, are called different in at most 5 % of
+// the cases, also while the machine drifts; one that is faster by 20 % is found.
 func TestDisksInTurn(t *testing.T) {
 	const simulated = 300
 	uses := []string{"journal", "checkpoint", "random-reads"}

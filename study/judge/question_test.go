@@ -95,8 +95,8 @@ func TestCompareNamesWhatIsCompared(t *testing.T) {
 	}
 }
 
-// A setting was changed, and something else with it: no difference is traced to the setting. What is said to be compared
-// on purpose is, together.
+// A setting was changed, and something else with it: no difference is traced to the setting. Both can be compared on
+// purpose, together.
 func TestCompareFindsASecondDifference(t *testing.T) {
 	setting := func(r *record.Run) { r.Specification.Durability.Name = "balanced" }
 	for name, second := range map[string]func(*record.Run){
