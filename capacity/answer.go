@@ -43,17 +43,51 @@ func (s *sizer) choose() {
 	} else {
 		s.chooseLikeMeasured(shards, decides)
 	}
-	if s.out.Answer != nil {
-		s.explainAnswer(s.out.Answer)
+	if a := s.out.Answer; a != nil && s.comparable(a) {
+		s.explainAnswer(a)
 	}
 }
+
+const (
+	// smallData and tooSmallData are how many times the documents of a member may be those of a measured member: until
+	// the result says so first, and until there is no result.
+	smallData    = 10
+	tooSmallData = 1000
+)
+
+// comparable compares the documents of a member with those of a measured one. Depth of indexes, caches and disks were
+// measured at that size only. It returns false after a refusal.
+func (s *sizer) comparable(a *record.SizeAnswer) bool {
+	for _, d := range s.demands {
+		planned, _ := s.data(d)
+		planned /= float64(a.Shards)
+		measured := d.records * d.docBytes * float64(d.copies) / float64(d.nodes)
+		factor := planned / measured
+		a.DataFactor = max(a.DataFactor, factor)
+		text := fmt.Sprintf("workload %s was measured with %s of documents per member, and the plan has %s, %s times as much",
+			d.w.name, figure.Bytes(int64(measured)), figure.Bytes(int64(planned)), figure.Significant(factor))
+		advice := fmt.Sprintf("Load at least %s documents for each measured shard (--records), and measure again",
+			figure.Count(int64(math.Ceil(planned/smallData/d.docBytes))))
+		switch {
+		case factor >= tooSmallData:
+			s.refuse(record.SizeUnknown, text+". Caches, indexes and disks were not measured at such a size. "+advice)
+		case factor >= smallData:
+			s.doubt("data-small", measure.Warning, "%s. Caches, indexes and disks may be slower at that size. %s", text, advice)
+		}
+	}
+	return s.out.Verdict == record.SizeAnswered
+}
+
+// usualCopies is the number of members with each document if the need says none: the fewest of which one may fail and
+// leave a majority.
+const usualCopies = 3
 
 // copies is the number of members with each document in the answer.
 func (s *sizer) copies() int {
 	if n := s.in.Need.Copies; n > 0 {
 		return n
 	}
-	n := 1
+	n := usualCopies
 	for _, d := range s.demands {
 		n = max(n, d.copies)
 	}
@@ -94,7 +128,7 @@ func (s *sizer) cacheFor(shards int) float64 {
 			continue
 		}
 		_, records := s.data(d)
-		if c, err := d.keys.Sized(records/float64(shards)).CacheFor(d.required, WiredTiger(1)); err == nil {
+		if c, err := d.keys.Scaled(records/float64(shards)/d.records).CacheFor(d.required, WiredTiger(1)); err == nil {
 			most = max(most, c)
 		}
 	}
@@ -108,7 +142,7 @@ func (s *sizer) kept(cache float64, shards int) bool {
 			continue
 		}
 		_, records := s.data(d)
-		p, err := d.keys.Sized(records / float64(shards)).Predict(WiredTiger(cache))
+		p, err := d.keys.Scaled(records / float64(shards) / d.records).Predict(WiredTiger(cache))
 		if err != nil || p.Hit < d.required-1e-6 {
 			return false
 		}
@@ -127,10 +161,11 @@ func first(least int, fit func(int) bool) int {
 
 // diskFor is the content of the disk of a member.
 func (s *sizer) diskFor(shards int) record.SizeDisk {
-	documents, journal := 0.0, 2.0*journalFile
+	documents, overhead, journal := 0.0, 0.0, 2.0*journalFile
 	for _, d := range s.demands {
-		bytes, _ := s.data(d)
+		bytes, records := s.data(d)
 		documents = max(documents, bytes/float64(shards))
+		overhead = max(overhead, bytes/float64(shards)*(diskOverhead-1)+records/float64(shards)*d.indexBytes)
 		rate := s.in.Need.Operations
 		if rate == 0 {
 			rate = d.out.Rate
@@ -138,7 +173,7 @@ func (s *sizer) diskFor(shards int) record.SizeDisk {
 		written := rate * d.writes / float64(shards) * d.docBytes * journalKept.Seconds()
 		journal = max(journal, math.Ceil(written/journalFile)*journalFile+journalFile)
 	}
-	p := record.SizeDisk{Documents: int64(documents), Overhead: int64(documents * (diskOverhead - 1)),
+	p := record.SizeDisk{Documents: int64(documents), Overhead: int64(overhead),
 		Journal: int64(journal)}
 	used, free := float64(p.Documents+p.Overhead+p.Journal), s.in.Need.Free
 	total := used / (1 - free)
@@ -162,6 +197,9 @@ func gib(bytes float64) int64 { return int64(math.Ceil(bytes/(1<<30)-1e-9)) << 3
 // size makes an answer. A memory of 0 is what the cache needs.
 func (s *sizer) size(shards int, decides string, memory float64) record.SizeAnswer {
 	a := record.SizeAnswer{Shards: shards, Copies: s.copies(), Decides: decides}
+	a.AtMost = decides == "operations" && slices.ContainsFunc(s.demands, func(d *demand) bool {
+		return d.shards == shards && d.p.atLeast
+	})
 	// Another member with the same documents takes over the work of a failed one if a majority is left to elect it.
 	// Otherwise the work needs a spare node.
 	if failures := s.in.Need.Failures; a.Copies < 2*failures+1 {
@@ -185,8 +223,8 @@ func (s *sizer) size(shards int, decides string, memory float64) record.SizeAnsw
 // chooseLikeMeasured answers in nodes like the measured ones. The alternative is fewer nodes with more memory.
 func (s *sizer) chooseLikeMeasured(shards int, decides string) {
 	memory := 0.0
-	for _, d := range s.demands {
-		if d.memory > 0 && (memory == 0 || d.memory < memory) {
+	for i, d := range s.demands {
+		if i == 0 || d.memory < memory { // 0: unknown, and the cache too
 			memory = d.memory
 		}
 	}
@@ -195,11 +233,9 @@ func (s *sizer) chooseLikeMeasured(shards int, decides string) {
 		s.out.Answer = &a
 		return
 	}
-	cache := WiredTigerCache(memory)
+	cache := s.demands[0].cache
 	for _, d := range s.demands {
-		if d.cache > 0 {
-			cache = min(cache, d.cache)
-		}
+		cache = min(cache, d.cache)
 	}
 	like := first(shards, func(n int) bool { return s.kept(cache, n) })
 	if like == 0 {

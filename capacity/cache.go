@@ -2,7 +2,6 @@ package capacity
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 )
 
@@ -53,32 +52,7 @@ type Prediction struct {
 //
 // It fails if the cache or the documents have no size.
 func (k Keys) Predict(c Cache) (Prediction, error) {
-	if !(k.Records >= 1) || !(k.DocBytes > 0) {
-		return Prediction{}, fmt.Errorf("no cache model for %v records of %v bytes", k.Records, k.DocBytes)
-	}
-	if !(c.Bytes > 0) || math.IsInf(c.Bytes, 0) {
-		return Prediction{}, fmt.Errorf("a cache of %v bytes holds nothing", c.Bytes)
-	}
-	l := k.layOut(c)
-	p := Prediction{Hit: 1, IndexHit: 1}
-	switch {
-	case l.room >= l.bytes():
-	case k.Distribution == "sequential":
-		// A cycle through more than fits always needs what was just evicted. Only neighbours in a page are hits.
-		p.Hit = 1 - 1/max(1, l.perPage)
-		p.IndexHit = p.Hit
-	default:
-		t := logBisect(func(t float64) bool { return l.present(t) < l.room })
-		p.Hit = l.dataHit(t)
-		if l.indexPages > 0 { // in which neighbours are unrelated, because keys are hashes
-			p.IndexHit = l.hit(l.perIndex, t)
-		}
-	}
-	p.Misses = (1 - k.Inserts) * (1 - p.Hit)
-	if l.indexPages > 0 {
-		p.Misses += 1 - p.IndexHit
-	}
-	return p, nil
+	return Accesses{[]access{{Keys: k, share: 1}}}.Predict(c)
 }
 
 // layout describes how records are stored in pages: the terms of the formula in [Keys.Predict].
@@ -91,13 +65,15 @@ type layout struct {
 	indexBytes           float64
 	room                 float64
 	alike, hashed        bool // neighbours are alike; several ranks may belong to one record
+	cycle                bool // through all records, so that what was just evicted is needed next
 }
 
 func (k Keys) layOut(c Cache) layout {
 	// Documents are stored in the order of their insertion, so hot and new keys are neighbours in hotspot, latest and
 	// exponential.
 	l := layout{classes: k.popularity(), items: k.items(), records: k.Records, alike: k.Distribution != "zipfian",
-		hashed: k.items() != k.Records, perPage: 1, pageBytes: k.DocBytes, room: c.Bytes * cmp.Or(c.Fill, 1)}
+		hashed: k.items() != k.Records, cycle: k.Distribution == "sequential",
+		perPage: 1, pageBytes: k.DocBytes, room: c.Bytes * cmp.Or(c.Fill, 1)}
 	if c.PageBytes > 0 {
 		l.perPage = max(1, math.Floor(c.PageBytes*pageFill/k.DocBytes))
 		l.pageBytes = max(l.perPage*k.DocBytes, k.DocBytes)
@@ -127,6 +103,10 @@ func (l layout) absent(k, t float64) float64 {
 // present is the expected size of the pages that were requested within t.
 func (l layout) present(t float64) float64 {
 	used := 0.0
+	if l.cycle {
+		share := min(1, t/l.records)
+		return share * l.bytes()
+	}
 	if l.alike {
 		for _, c := range l.classes {
 			used -= c.items / l.perPage * math.Expm1(-l.perPage*c.each*t)
@@ -155,6 +135,9 @@ func logBisect(below func(float64) bool) float64 {
 }
 
 func (l layout) dataHit(t float64) float64 {
+	if l.cycle {
+		return l.cycleHit(t)
+	}
 	if !l.alike {
 		return l.hit(l.perPage, t)
 	}
@@ -163,6 +146,23 @@ func (l layout) dataHit(t float64) float64 {
 		hit -= c.items * c.each * math.Expm1(-l.perPage*c.each*t)
 	}
 	return hit
+}
+
+// cycleHit is 1 if all records were requested within t. Otherwise, only neighbours in a page are hits.
+func (l layout) cycleHit(t float64) float64 {
+	if t >= l.records*(1-1e-9) {
+		return 1
+	}
+	return 1 - 1/max(1, l.perPage)
+}
+
+// indexHit is the probability that a page of the index on _id is there, in which neighbours are unrelated, because keys
+// are hashes.
+func (l layout) indexHit(t float64) float64 {
+	if l.cycle {
+		return l.cycleHit(t)
+	}
+	return l.hit(l.perIndex, t)
 }
 
 // hit is the probability that a page of k unrelated records is in the cache when one of them is requested.
@@ -181,23 +181,7 @@ func (l layout) hit(k, t float64) float64 {
 // CacheFor returns the smallest configured size of a cache whose predicted hit ratio of documents is at least hit
 // (0…1), at most the size that holds everything.
 func (k Keys) CacheFor(hit float64, c Cache) (bytes float64, err error) {
-	c.Bytes = 1
-	if _, err := k.Predict(c); err != nil {
-		return 0, err
-	}
-	l := k.layOut(c)
-	fill := l.room // that of one byte
-	all := l.bytes() / fill
-	switch {
-	case hit >= 1:
-		return all, nil
-	case k.Distribution == "sequential" && hit <= 1-1/l.perPage:
-		return l.pageBytes / fill, nil // one page is enough for its neighbours
-	case k.Distribution == "sequential":
-		return all, nil
-	}
-	t := logBisect(func(t float64) bool { return l.dataHit(t) < hit })
-	return min(all, l.present(t)/fill), nil
+	return Accesses{[]access{{Keys: k, share: 1}}}.CacheFor(hit, c)
 }
 
 // Sized returns the keys of a data set with another number of records.

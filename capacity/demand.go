@@ -1,6 +1,7 @@
 package capacity
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -12,6 +13,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/workload/own"
 )
 
 // demand is one workload and the number of nodes that it needs.
@@ -26,13 +28,14 @@ type demand struct {
 	needed        Estimate
 	shards        int // that the operations need, at the safe end of the interval
 
-	records, docBytes float64 // of the whole measured data set
-	keys              *Keys   // nil without a model
-	cache             float64 // of a member in the measurement, 0 if unknown
-	memory, cores     float64 // of a node in the measurement, 0 if unknown
-	required          float64 // hit ratio
-	writes            float64 // share of the operations
-	durable           bool    // writes wait for the journal
+	records, docBytes float64   // of the whole measured data set
+	indexBytes        float64   // keys of secondary indexes of a document, 0 for built-in workloads
+	keys              *Accesses // nil without a model
+	cache             float64   // of a member in the measurement, 0 if unknown
+	memory, cores     float64   // of a node in the measurement, 0 if unknown
+	required          float64   // hit ratio
+	writes            float64   // share of the operations
+	durable           bool      // writes wait for the journal
 }
 
 // assumedHit is the hit ratio to keep if the cache of the measurement is unknown.
@@ -57,7 +60,8 @@ func (s *sizer) newDemand(w *workloadRuns) (*demand, error) {
 	d.out = record.SizeWorkload{
 		Workload: w.name, Source: d.p.source, N: len(d.p.rates), Rate: mean, Nodes: d.nodes, Copies: d.copies,
 		Objectives: d.p.results,
-		Scaling:    d.out.Scaling,
+		Scaling:    d.out.Scaling, Software: d.p.trials[0].run.Target.Software(),
+		AtLeast: d.p.atLeast,
 	}
 	for _, t := range d.p.trials {
 		d.out.Records = append(d.out.Records, t.dir)
@@ -81,24 +85,20 @@ func (s *sizer) newDemand(w *workloadRuns) (*demand, error) {
 func (s *sizer) deployment(d *demand) error {
 	t := d.p.trials[0].run.Target
 	g := s.in.Deployment
-	d.nodes, d.copies = g.Nodes, g.Copies
-	replicated := t.Topology == "replica set" && len(t.Hosts) > 0
+	d.nodes, d.copies = membersOf(d.p.trials[0].run)
+	for _, x := range []struct {
+		name         string
+		given, known int
+	}{{"--nodes", g.Nodes, d.nodes}, {"--copies", g.Copies, d.copies}} {
+		if x.given > 0 && x.known > 0 && x.given != x.known {
+			return fmt.Errorf("%s %d contradicts the record %s, which has %d (%s). Remove it. The need has the copies of the answer "+
+				"(copies=3)", x.name, x.given, d.p.trials[0].dir, x.known, cmp.Or(t.Topology, t.Kind))
+		}
+	}
 	if d.p.size > 0 {
 		d.nodes = int(math.Round(d.p.size))
 	}
-	nodes, copies := labOf(d.p.trials[0].run)
-	if d.nodes == 0 {
-		d.nodes = nodes
-	}
-	if d.copies == 0 {
-		d.copies = copies
-	}
-	if d.nodes == 0 && replicated {
-		d.nodes = len(t.Hosts)
-	}
-	if d.copies == 0 && replicated {
-		d.copies = len(t.Hosts)
-	}
+	d.nodes, d.copies = cmp.Or(d.nodes, g.Nodes), cmp.Or(d.copies, g.Copies)
 	if d.nodes == 0 && t.Topology == "sharded" {
 		return unusable{fmt.Sprintf("%s: the target is sharded, and its routers do not report how many nodes have the data. Give --nodes and, for shards "+
 			"that are replica sets, --copies", d.p.trials[0].dir)}
@@ -111,6 +111,21 @@ func (s *sizer) deployment(d *demand) error {
 		return unusable{fmt.Sprintf("%d nodes cannot have shards of %d copies each. Give --nodes and --copies of the measured deployment", d.nodes, d.copies)}
 	}
 	return nil
+}
+
+// membersOf returns the nodes with data of the deployment that a run loaded, and the copies of each document. 0 is
+// unknown: routers do not name the members, and gateways not what is behind them.
+func membersOf(run *record.Run) (nodes, copies int) {
+	if nodes, copies = labOf(run); nodes > 0 {
+		return nodes, copies
+	}
+	switch t := run.Target; {
+	case t.Topology == "replica set" && len(t.Hosts) > 0:
+		return len(t.Hosts), len(t.Hosts)
+	case t.Topology == "standalone" && t.Software() == "mongod":
+		return 1, 1
+	}
+	return 0, 0
 }
 
 // sizedBy reports whether a study varied this factor.
@@ -165,15 +180,26 @@ func (s *sizer) characterise(d *demand) error {
 	if d.records, d.docBytes, err = sample(spec.Workload); err != nil {
 		return unusable{fmt.Sprintf("%s: %v", d.p.trials[0].dir, err)}
 	}
-	d.machine(s.in.Deployment, run)
-	d.writes = writeShare(run)
+	if err := d.machine(s.in.Deployment, run); err != nil {
+		return err
+	}
+	plan, err := planOf(spec.Workload)
+	if err != nil {
+		return unusable{fmt.Sprintf("%s: %v", d.p.trials[0].dir, err)}
+	}
+	d.writes = writeShare(run, plan)
+	if plan != nil {
+		for _, s := range plan.Stored() {
+			d.indexBytes += s.Indexes * float64(s.Records) / d.records
+		}
+	}
 	d.durable = spec.Durability.Name == "durable" || spec.Durability.W == "majority"
 	if j := spec.Durability.Journal; j != nil {
 		d.durable = *j
 	}
-	keys, err := KeysOf(spec.Workload)
+	keys, err := AccessesOf(spec.Workload)
 	if err != nil {
-		s.doubt("no-memory-model", measure.Warning, "%v. The answer has no memory", err)
+		s.doubt("no-memory-model", measure.Warning, "%v. The answer has no memory. Measure with the planned data on each node, and plan nodes like it", err)
 		d.out.Memory = nil
 		return nil
 	}
@@ -182,7 +208,7 @@ func (s *sizer) characterise(d *demand) error {
 }
 
 // machine sets memory, cores and cache of the measured nodes.
-func (d *demand) machine(given Deployment, run *record.Run) {
+func (d *demand) machine(given Deployment, run *record.Run) error {
 	d.memory, d.cores = float64(given.Memory), given.Cores
 	memory, cores := labMachine(run)
 	if d.memory == 0 {
@@ -203,11 +229,16 @@ func (d *demand) machine(given Deployment, run *record.Run) {
 	} else if d.memory > 0 {
 		d.cache, m.From = WiredTigerCache(d.memory), "memory"
 	}
+	if m.From == "serverStatus" && d.memory > 0 && d.memory < d.cache {
+		return fmt.Errorf("--memory %s contradicts the record, whose servers have %s of cache. Remove it", figure.Bytes(int64(d.memory)),
+			figure.Bytes(int64(d.cache)))
+	}
 	if d.memory == 0 && d.cache > 0 {
 		d.memory = MemoryFor(d.cache)
 	}
 	m.Cache = int64(d.cache)
 	d.out.Memory = m
+	return nil
 }
 
 // Loopback reports whether all hosts are this machine.
@@ -227,8 +258,9 @@ func Loopback(hosts []string) bool {
 // remember predicts the hit ratio of the measurement, and compares it with the server's counters.
 func (s *sizer) remember(d *demand, run *record.Run) error {
 	m := d.out.Memory
-	keys := d.keys.Sized(d.records * float64(d.copies) / float64(d.nodes)) // of a member
-	m.Distribution, m.Records, m.DocBytes, m.Required = keys.String(), keys.Records, keys.DocBytes, assumedHit
+	share := float64(d.copies) / float64(d.nodes) // of the documents, on a member
+	keys := d.keys.Scaled(share)
+	m.Distribution, m.Records, m.DocBytes, m.Required = keys.String(), d.records*share, d.docBytes, assumedHit
 	d.required = assumedHit
 	if kind := run.Target.Kind; kind != "mongod" && kind != "mongos" && kind != "" {
 		s.doubt("memory-of-mongod", measure.Warning, "workload %s was measured on %s, whose cache is not WiredTiger's. The memory figures are for a mongod", d.w.name, kind)
@@ -244,7 +276,7 @@ func (s *sizer) remember(d *demand, run *record.Run) error {
 	}
 	d.required = p.Hit
 	m.Hit, m.Misses, m.Required = &p.Hit, &p.Misses, p.Hit
-	if m.Course, err = course(keys, d.cache); err != nil {
+	if m.Course, err = course(keys, m); err != nil {
 		return unusable{fmt.Sprintf("workload %s: %v", d.w.name, err)}
 	}
 	s.compareMisses(d, run)
@@ -252,36 +284,37 @@ func (s *sizer) remember(d *demand, run *record.Run) error {
 }
 
 // course predicts the hit ratio as the data grow, around the size at which they no longer fit: the cliff.
-func course(keys Keys, cache float64) ([]record.SizeMemoryPoint, error) {
-	l := keys.layOut(WiredTiger(cache))
-	fits := l.room / (l.bytes() / keys.Records)
-	records := []float64{keys.Records}
+func course(keys Accesses, m *record.SizeMemory) ([]record.SizeMemoryPoint, error) {
+	cache := WiredTiger(float64(m.Cache))
+	l := keys.layOut(cache)
+	fits := l.room / (l.bytes() / m.Records)
+	records := []float64{m.Records}
 	for _, factor := range []float64{0.5, 1, 1.25, 1.5, 2, 4, 8} {
 		records = append(records, fits*factor)
 	}
 	slices.Sort(records)
 	var points []record.SizeMemoryPoint
 	for _, n := range records {
-		p, err := keys.Sized(n).Predict(WiredTiger(cache))
+		p, err := keys.Scaled(n / m.Records).Predict(cache)
 		if err != nil {
 			return nil, err
 		}
 		points = append(points, record.SizeMemoryPoint{
-			Data: int64(n * keys.DocBytes), Hit: p.Hit, Misses: p.Misses, Measured: n == keys.Records,
+			Data: int64(n * m.DocBytes), Hit: p.Hit, Misses: p.Misses, Measured: n == m.Records,
 		})
 	}
 	return points, nil
 }
 
-// writeShare is the share of the operations that write.
-func writeShare(run *record.Run) float64 {
+// writeShare is the share of the operations that write: those of a plan, or by their names.
+func writeShare(run *record.Run, plan *own.Plan) float64 {
 	var writes, all int64
 	for _, c := range run.Phase("measure").Classes {
 		if c.Part {
 			continue
 		}
 		all += c.Counts.Attempted
-		if writeClass(c.Name) {
+		if plan == nil && writeClass(c.Name) || plan != nil && plan.Writing(c.Name) {
 			writes += c.Counts.Attempted
 		}
 	}

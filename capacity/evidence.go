@@ -22,6 +22,7 @@ type trial struct {
 	size      float64 // the level of factor, 0 without one
 	factor    string  // that its study varied
 	confirmed bool    // it confirmed the capacity that a study searched for
+	atLeast   bool    // the highest rate of that search held
 }
 
 // workloadRuns are the trials of one workload.
@@ -51,7 +52,7 @@ func (g *gathered) note(id string, severity measure.Severity, format string, a .
 // passOn adds the warnings of a run, each ID once: the text of the first one, and the number of others.
 func (g *gathered) passOn(t trial) {
 	for _, f := range t.run.Validity {
-		if f.Severity != measure.Warning && f.ID != "embedded" {
+		if f.Severity != measure.Warning {
 			continue
 		}
 		g.warned[f.ID]++
@@ -145,9 +146,12 @@ func whyUnusable(r *record.Run) string {
 		return "it measured nothing. Run it again"
 	case measure.Worst(r.Validity) == measure.Invalid:
 		return "it is invalid (" + firstInvalid(r.Validity) + "). Remove the cause and run it again"
-	case strings.HasPrefix(r.Target.Address, "null:") ||
+	case r.Target.Software() == record.SoftwareNull ||
 		slices.ContainsFunc(r.Validity, func(f measure.Finding) bool { return f.ID == "null" }):
 		return "its target stores nothing, so it measured the client only. Run it against the deployment"
+	case slices.Contains([]string{record.SoftwareEmbedded, record.SoftwareStandIn}, r.Target.Software()):
+		return "it was measured on another engine (" + record.NotMongoDB(r.Target.Software()) + "), whose nodes carry another load. " +
+			"Run it against the deployment"
 	case len(r.Specification.Load.Stages) > 0:
 		return "its load changes (stages), so there is no single rate. Run it with one rate"
 	}
@@ -268,7 +272,7 @@ func (g *gathered) addCapacity(dir string, s *record.Study) error {
 		if err != nil {
 			return err
 		}
-		if err := g.addRun(trial{dir: path, run: r, confirmed: true}, s); err != nil {
+		if err := g.addRun(trial{dir: path, run: r, confirmed: true, atLeast: c.AtLeast}, s); err != nil {
 			return err
 		}
 	}

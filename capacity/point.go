@@ -29,6 +29,7 @@ type point struct {
 	rates   []float64 // achieved, one per trial
 	verdict held
 	why     string // what was missed or is unknown
+	atLeast bool   // more may hold: what was offered held, and a search did not find where it no longer does
 	behind  bool   // a trial did not keep up with its schedule, so that its response times are those of a growing queue
 	results []record.SizeObjective
 }
@@ -57,8 +58,9 @@ func (w *workloadRuns) points() []*point {
 				p.load = r // the offered rate differs a little from trial to trial
 			}
 		}
+		p.atLeast = p.source == sourceOpen
 		if t.confirmed {
-			p.source = sourceCapacity
+			p.source, p.atLeast = sourceCapacity, t.atLeast
 		}
 		at := slices.IndexFunc(all, func(o *point) bool {
 			return o.source == p.source && o.load == p.load &&

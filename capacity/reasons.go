@@ -190,6 +190,9 @@ func (s *sizer) explainAnswer(a *record.SizeAnswer) {
 		"journal": "The journal decides the number of shards: with fewer, its syncs would be too slow for the durable writes",
 	}[a.Decides]
 	text := fmt.Sprintf("%s: %s of %s", what, figure.Plural(a.Shards, "shard"), copiesText(a.Copies))
+	if a.AtMost {
+		text += " at most, because the measured rate held and more was not tried"
+	}
 	if a.Spare > 0 {
 		text += ", and " + figure.Plural(a.Spare, "spare node")
 	}
@@ -211,9 +214,10 @@ func (s *sizer) explainAnswer(a *record.SizeAnswer) {
 	case f == 0:
 		s.reason("No node failure is planned for (failures=0): if a node fails, its data is not available until it is back, or the capacity is lower.")
 	case a.Spare == 0:
-		s.reason("If %s, another member of the same shard, of the same size, takes over: no spare node is needed for the load.", fail)
+		s.reason("N−1 rule: if %s, its shard still has a majority of its %d members, one of which takes over the whole load, so no spare "+
+			"node is needed.", fail, a.Copies)
 	default:
-		s.reason("If %s, a spare does the work: with %s of each document no majority is left to elect another member. The data must be where the spare can reach them "+
+		s.reason("N−1 rule: if %s, a spare does the work: with %s of each document no majority is left to elect another member. The data must be where the spare can reach them "+
 			"(shared or replicated storage), or be restored first.", fail, copiesText(a.Copies))
 	}
 	if s.in.Need.Data == 0 {

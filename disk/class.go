@@ -2,11 +2,13 @@ package disk
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // Class is a class of devices by the time of one durable append.
@@ -51,11 +53,10 @@ func classOf(journal *record.ProbeJournalResult, p *record.Probe) *record.ProbeC
 	if flush == nil || flush.Count == 0 {
 		return nil
 	}
-	// The median is typical of a device. If the mean is far above it, as with a rate limit that allows bursts, the mean
-	// is the time that commits wait.
-	typical, which := time.Duration(flush.Mean), "mean"
-	if flush.P50 != nil && flush.Mean <= 2*float64(*flush.P50) {
-		typical, which = time.Duration(*flush.P50), "p50"
+	typical, which := typicalFlush(flush)
+	if others, _, odd := oddFlush(p, typical); odd {
+		which = fmt.Sprintf("%s of %s with one client, and with more clients", which, figure.Duration(typical))
+		typical = others
 	}
 	for _, c := range Classes() {
 		if typical >= c.Below {
@@ -80,6 +81,52 @@ func classOf(journal *record.ProbeJournalResult, p *record.Probe) *record.ProbeC
 		return &record.ProbeClass{Name: c.Name, Text: text, Provenance: c.Provenance}
 	}
 	return nil
+}
+
+// typicalFlush returns the time that is typical of flushes, and what it is. The median is typical of a device. If the
+// mean is far above it, as with a rate limit that allows bursts, the mean is the time that commits wait.
+func typicalFlush(flush *record.Latency) (typical time.Duration, which string) {
+	if flush.P50 != nil && flush.Mean <= 2*float64(*flush.P50) {
+		return time.Duration(*flush.P50), "p50"
+	}
+	return time.Duration(flush.Mean), "mean"
+}
+
+// oddFlush reports whether the flushes of the step with one client are unlike those of the other steps and of another
+// class than their median. Something else than the device made that step odd, so the other steps decide.
+func oddFlush(p *record.Probe, one time.Duration) (others time.Duration, steps int, odd bool) {
+	var list []time.Duration
+	for _, s := range p.ProfileSteps(spec.ProbeJournal) {
+		if s.Clients > 1 && s.Flush != nil && !s.Interrupted {
+			typical, _ := typicalFlush(s.Flush)
+			list = append(list, typical)
+		}
+	}
+	if len(list) < 2 {
+		return 0, len(list), false
+	}
+	slices.Sort(list)
+	others = list[(len(list)-1)/2] // the lower one of two: more clients write more in one flush
+	apart := one > 2*others || others > 2*one
+	return others, len(list), apart && classAt(one) != classAt(others)
+}
+
+// classAt returns the place of the class of a flush in [Classes].
+func classAt(typical time.Duration) int {
+	return slices.IndexFunc(Classes(), func(c Class) bool { return typical < c.Below })
+}
+
+// doubtOddFlush adds a finding about the step with one client.
+func (p *probe) doubtOddFlush(j *record.ProbeJournalResult) {
+	if j.Flush == nil || j.Flush.Count == 0 {
+		return
+	}
+	typical, _ := typicalFlush(j.Flush)
+	if others, n, odd := oddFlush(p.out, typical); odd {
+		p.find("odd-step", measure.Warning, fmt.Sprintf("flushes took %s with one client, and %s in the median of the %d steps with "+
+			"more clients. A device does not differ so much, so the class is that of the %d steps, and the times of one commit are "+
+			"unreliable. Repeat the probe on a quiet machine", figure.Duration(typical), figure.Duration(others), n, n))
+	}
 }
 
 // unfit returns why a result says nothing about j:true on the storage, "" if it does. Every word of a probe about the

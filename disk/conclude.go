@@ -25,6 +25,7 @@ func (p *probe) conclude() error {
 	p.doubts()
 	p.out.Class = nil
 	if j := p.out.Journal; j != nil {
+		p.doubtOddFlush(j)
 		p.out.Class = classOf(j, p.out)
 	}
 	judge(p.out)

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"math/rand/v2"
 	"runtime/debug"
+	"slices"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -17,7 +18,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-// gain is the minimal increase of the rate for twice the threads to count as an improvement.
+// gain is the minimal increase of the rate for more threads to count as an improvement.
 const gain = 0.10
 
 // wholeChecks is the interval of complete comparisons of read blocks. The headers and the sectors of every block are
@@ -55,21 +56,19 @@ func (p *probe) random(ctx context.Context) error {
 	return p.Writer.Save()
 }
 
-// rampOf returns the smallest number of threads after which the next step improves the rate by less than gain.
+// rampOf returns the smallest number of threads after which no step improves the rate by gain.
 func rampOf(op string, steps []record.ProbeStep) *record.ProbeRamp {
 	if len(steps) == 0 {
 		return nil
 	}
 	r := &record.ProbeRamp{Operation: op, Gain: gain}
+	var rates []float64
 	for _, s := range steps {
-		r.Best = max(r.Best, s.Rate)
+		rates = append(rates, s.Rate)
 	}
-	r.Rate = steps[len(steps)-1].Rate
-	for i := range steps[:len(steps)-1] {
-		if steps[i+1].Rate < steps[i].Rate*(1+gain) {
-			r.Threads, r.Rate = steps[i].Threads, steps[i].Rate
-			break
-		}
+	end := record.RampEnd(rates, gain)
+	if r.Best, r.Rate = slices.Max(rates), rates[end]; end < len(steps)-1 {
+		r.Threads = steps[end].Threads
 	}
 	return r
 }

@@ -1,6 +1,8 @@
 package record
 
 import (
+	"slices"
+
 	"github.com/plimsoll-bench/plimsoll/measure"
 )
 
@@ -283,10 +285,23 @@ type ProbeHost struct {
 	Throttled float64 `json:"throttled_seconds,omitempty"`
 }
 
+// RampEnd returns the first of several rates, by rising threads, after which none is better by the share gain. It is
+// the last one if more threads helped to the end.
+func RampEnd(rates []float64, gain float64) int {
+	best, end := 0.0, len(rates)-1
+	for i, rate := range slices.Backward(rates) {
+		if i < len(rates)-1 && best < rate*(1+gain) {
+			end = i
+		}
+		best = max(best, rate)
+	}
+	return end
+}
+
 // ProbeRamp is the number of threads beyond which more do not help.
 type ProbeRamp struct {
 	Operation string `json:"operation"`
-	// Threads is the smallest number after which doubling gained less than Gain; 0 if the ramp ended before.
+	// Threads is the smallest number after which no number did more than Gain better; 0 if more helped to the end.
 	Threads int     `json:"threads"`
 	Gain    float64 `json:"gain"`
 	// Rate is what these threads reached, Best the highest rate of any step.

@@ -81,6 +81,10 @@ type SizeAnswer struct {
 	Disk   int64 `json:"disk_bytes,omitempty"`
 	// Parts are what the disk is for.
 	Parts *SizeDisk `json:"disk_parts,omitempty"`
+	// AtMost says that fewer nodes may do, because the rate that decides is a lower bound.
+	AtMost bool `json:"at_most,omitempty"`
+	// DataFactor is how many times the documents of a member are those of a measured one; absent if that is not known.
+	DataFactor float64 `json:"data_factor,omitempty"`
 	// Decides is what the number of shards follows from: operations, data, memory, disk or journal.
 	Decides string `json:"decides" jsonschema:"enum=operations,enum=data,enum=memory,enum=disk,enum=journal"`
 	// Price is what it costs, absent without a price list.
@@ -124,6 +128,10 @@ type SizeWorkload struct {
 	// Workload is its name, with what else tells it from the others.
 	Workload string   `json:"workload"`
 	Records  []string `json:"records"`
+	// Software is what was measured: see [Target.Software].
+	Software string `json:"software,omitempty"`
+	// AtLeast says that the rate is a lower bound: it was offered and held, so more may hold too.
+	AtLeast bool `json:"at_least,omitempty"`
 	// Source is where the rate comes from: "capacity" (a search that confirmed it), "open" (offered and held) or "closed"
 	// (what the workers reached).
 	Source string `json:"source" jsonschema:"enum=capacity,enum=open,enum=closed"`

@@ -27,7 +27,8 @@ const (
 // Study is study.json: everything about a study except the records of its trials.
 type Study struct {
 	Head
-	// Engine is the engine of the labs with its version, such as "mongod 8.0.12"; absent without a known lab.
+	// Engine is the engine of the labs with its version, such as "mongod 8.0.12", or that of a target that is not MongoDB;
+	// absent if it is not known.
 	Engine string `json:"engine,omitempty"`
 	// VSphere is what vCenter reports of the members' machines at the beginning; absent without a platform.
 	VSphere *VSphere `json:"vsphere,omitempty"`

@@ -21,6 +21,14 @@ type comparisonFiles struct {
 func comparisonKind() *kind {
 	k := kindOf("a comparison", compareDocument)
 	k.name, k.open, k.csv, k.bench = record.KindComparison, openComparison, table(compareCSV), table(compareBench)
+	k.loaded = typed(func(c *record.ComparisonReport) []string {
+		for _, s := range c.Sides { // of sides that differ, each says it
+			if s.TargetKind != c.Sides[0].TargetKind {
+				return nil
+			}
+		}
+		return []string{c.Sides[0].TargetKind}
+	})
 	k.list = listed(func(c *record.ComparisonReport, e *Entry) {
 		var names []string
 		for _, s := range c.Sides {

@@ -151,16 +151,25 @@ func short(list []Point, most int, what string) []Point {
 	return append(list[:most:most], Point{Note, "", fmt.Sprintf("and %s below", figure.Plural(more, "more "+what))})
 }
 
-// Disclosure is shown with each number of a target that is not a MongoDB; "" for all others. target is an address
-// of a specification or the kind of a target.
-func Disclosure(target string) string {
-	switch kind, _, _ := strings.Cut(target, ":"); kind {
-	case "embedded":
-		return "embedded, not MongoDB"
-	case "null":
-		return "null, stores nothing"
+// Disclosure is shown with each number of a target that is not MongoDB, "" for all others: [record.NotMongoDB].
+func Disclosure(target string) string { return record.NotMongoDB(target) }
+
+// disclose puts the [Disclosure] of what was loaded beside the title and the first figures, where it is not yet.
+func (d *Document) disclose(loaded []string) {
+	for _, target := range loaded {
+		text := Disclosure(target)
+		if text == "" {
+			continue
+		}
+		if !strings.Contains(d.Title, text) {
+			d.Title += bracketed(text)
+		}
+		for i := range d.Tiles {
+			if t := &d.Tiles[i]; !strings.Contains(t.Note, text) {
+				t.Note = join("; ", text, t.Note)
+			}
+		}
 	}
-	return ""
 }
 
 // Disclosed is a figure with the [Disclosure] of its target behind it.

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -73,10 +74,10 @@ func KindText(n int, kind string) string {
 // loaded notes what was loaded, and with what. The directory of an embedded store and the options of an address are
 // left out, so that records of the same target have the same word.
 func (e *Entry) loaded(target, engine string, w spec.Workload) {
-	e.Disclosure, e.Workload = Disclosure(target), w.Name
+	e.Disclosure, e.Workload = cmp.Or(Disclosure(target), Disclosure(engine)), w.Name
 	kind, _, _ := strings.Cut(target, ":")
 	switch {
-	case e.Disclosure != "":
+	case Disclosure(target) != "" && !strings.Contains(target, "//"):
 		e.Target = kind
 	case target == "":
 		e.Target = engine // the lab of a study or drill is its own

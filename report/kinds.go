@@ -28,6 +28,8 @@ type kind struct {
 	holds func(result any) bool
 	// document words a result. files are what open has read, nil for a document without figures.
 	document func(result, files any) *Document
+	// loaded is what its figures were measured on, as [Disclosure] takes it; nil for results that say it of each figure.
+	loaded func(result any) []string
 	// value is what JSON has, nil if it is the result.
 	value func(result any) any
 	// csv and bench write tables for programs, nil if there are none.
@@ -101,7 +103,16 @@ func named(name string) *kind {
 }
 
 // Of words a result: a record of any kind, a [Suite], a history, a size or what the doctor of hosts found.
-func Of(result any) *Document { return kindIn(result).document(result, nil) }
+func Of(result any) *Document { return kindIn(result).words(result, nil) }
+
+// words is the document of a result, which says of what is not MongoDB that it is not.
+func (k *kind) words(result, files any) *Document {
+	d := k.document(result, files)
+	if k.loaded != nil {
+		d.disclose(k.loaded(result))
+	}
+	return d
+}
 
 // Value is the result as JSON.
 func Value(result any) any {
@@ -129,7 +140,7 @@ func Write(w io.Writer, result any, format string) error {
 	k := kindIn(result)
 	switch {
 	case format == "md":
-		return k.document(result, nil).markdown(w)
+		return k.words(result, nil).markdown(w)
 	case format == "csv" && k.csv != nil:
 		return k.csv(w, result)
 	case format == "gobench" && k.bench != nil:

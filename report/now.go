@@ -76,7 +76,7 @@ func NewestText(r *record.Run, l *record.IntervalLine) string {
 	if len(times) > 0 {
 		text += "; p99 of " + strings.Join(times, ", ")
 	}
-	return Disclosed(text, r.Target.Kind)
+	return Disclosed(text, r.Target.Software())
 }
 
 // TimeKind is the kind of latencies of a run that count.

@@ -100,7 +100,7 @@ func probeDocument(p *record.Probe, on *probeFiles) *Document {
 	for _, r := range p.Ramps {
 		note := "with the most threads"
 		if r.Threads > 0 {
-			note = figure.Plural(r.Threads, "thread") + ", more do not help"
+			note = figure.Plural(r.Threads, "thread") + "; more gain less than " + figure.Percent(r.Gain)
 		}
 		d.Tiles = append(d.Tiles, Tile{"random " + r.Operation, figure.Rate(r.Rate) + "/s", note})
 	}
@@ -186,10 +186,10 @@ func probeRamps(p *record.Probe) Section {
 	s := Section{ID: "threads", Title: "threads"}
 	for _, r := range p.Ramps {
 		if r.Threads == 0 {
-			s.Lines = append(s.Lines, fmt.Sprintf("%s: %s/s with the most threads, and each doubling helped by more than %s.", r.Operation, figure.Rate(r.Rate), figure.Percent(r.Gain)))
+			s.Lines = append(s.Lines, fmt.Sprintf("%s: %s/s with the most threads, more than %s better than with any smaller number.", r.Operation, figure.Rate(r.Rate), figure.Percent(r.Gain)))
 			continue
 		}
-		s.Lines = append(s.Lines, fmt.Sprintf("%s: adding threads stops helping at %s (%s/s; the next step was less than %s better).", r.Operation,
+		s.Lines = append(s.Lines, fmt.Sprintf("%s: adding threads stops helping at %s (%s/s; no larger number was %s better).", r.Operation,
 			figure.Plural(r.Threads, "thread"), figure.Rate(r.Rate), figure.Percent(r.Gain)))
 	}
 	return s

@@ -146,7 +146,7 @@ func runCounts(r *record.Run, p *record.PhaseResult) []Fact {
 		achieved = fmt.Sprintf("%s of %s ok/s offered (%s)", figure.Rate(p.Rates.Achieved),
 			figure.Rate(p.Rates.Offered), share(p.Rates.Achieved, p.Rates.Offered))
 	}
-	achieved = Disclosed(achieved, r.Target.Kind)
+	achieved = Disclosed(achieved, r.Target.Software())
 	if p.Rates.Attempted > 0 && p.Counts.Bad() > 0 {
 		attempted = fmt.Sprintf("%s/s, of which %s/s failed and %s/s indeterminate", figure.Rate(p.Rates.Attempted),
 			figure.Rate(p.Rates.Failed), figure.Rate(p.Rates.Indeterminate))
@@ -270,7 +270,7 @@ func runTiles(r *record.Run, p *record.PhaseResult) []Tile {
 	if r.Scheduled {
 		what, l = "Response time", p.All.Response
 	}
-	achieved.Note = beside(achieved.Note, r.Target.Kind)
+	achieved.Note = beside(achieved.Note, r.Target.Software())
 	list := []Tile{achieved}
 	if l != nil {
 		list = append(list, Tile{what + " p50", PercentileText(l, 0.5), "n = " + figure.Count(l.Count+l.Lost)},
@@ -330,7 +330,7 @@ func beyond(l *record.Latency, q float64) string {
 
 // operations is the table of the operation classes, response time first.
 func operations(r *record.Run, p *record.PhaseResult) Section {
-	s := Section{ID: "operations", Title: Disclosed("operations", r.Target.Kind), Table: &Table{Left: 2, Wide: []int{6, 9},
+	s := Section{ID: "operations", Title: Disclosed("operations", r.Target.Software()), Table: &Table{Left: 2, Wide: []int{6, 9},
 		Header: []string{"operation", "time", "count", "ok/s", "p50", "p90", "p95", "p99", "p99.9", "p99.99", "max",
 			"mean"}}}
 	if r.Scheduled {
@@ -644,10 +644,11 @@ func runKind() *kind {
 		run.Specification.Out = dir
 		return run
 	}
+	k.loaded = typed(func(r *record.Run) []string { return []string{r.Target.Software()} })
 	k.list = listed(func(r *record.Run, e *Entry) {
 		e.Labels, e.Lab = r.Specification.Labels, labOf(r.Specification.Target)
 		e.loaded(cmp.Or(r.Specification.Target, r.Target.Address), "", r.Specification.Workload)
-		e.Disclosure = cmp.Or(Disclosure(r.Target.Kind), e.Disclosure)
+		e.Disclosure = cmp.Or(Disclosure(r.Target.Software()), e.Disclosure)
 		if p := r.Phase("measure"); p != nil {
 			e.Rate, e.P99 = figure.Rate(p.Rates.Achieved)+"/s", p99Of(p.All.Service)
 			if r.Scheduled {

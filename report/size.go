@@ -29,13 +29,34 @@ func sizeTitle(r *record.Sizing) string {
 }
 
 func sizeText(a *record.SizeAnswer) string {
-	text := figure.Plural(a.Nodes, "node") + prefixed(" of type ", a.Type)
+	text := figure.Plural(a.Nodes, "node") + prefixed(" of type ", a.Type) + bracketed(sizeShards(a))
+	if a.AtMost {
+		text = "at most " + text
+	}
 	if a.Memory > 0 {
 		text += ", " + figure.Bytes(a.Memory) + " of memory"
+	} else {
+		text += ", memory unknown"
 	}
 	text += ", " + figure.Bytes(a.Disk) + " of disk each"
 	if p := a.Price; p != nil {
 		text += ", " + money(p.Month, p.Currency) + " per month"
+	}
+	if a.DataFactor >= 10 {
+		text += "; measured with 1/" + figure.Significant(a.DataFactor) + " of the documents of a node"
+	}
+	return text
+}
+
+// sizeShards is how the nodes of an answer keep the data: "3 shards of 3 copies and 1 spare".
+func sizeShards(a *record.SizeAnswer) string {
+	copies := strconv.Itoa(a.Copies) + " copies"
+	if a.Copies == 1 {
+		copies = "one copy"
+	}
+	text := figure.Plural(a.Shards, "shard") + " of " + copies
+	if a.Spare > 0 {
+		text += " and " + strconv.Itoa(a.Spare) + " spare"
 	}
 	return text
 }
@@ -222,4 +243,13 @@ func nodesSpan(low, high *float64) string {
 	return span(low, high, "")
 }
 
-func sizeKind() *kind { return kindOf("a size", figureless(sizeDocument)) }
+func sizeKind() *kind {
+	k := kindOf("a size", figureless(sizeDocument))
+	k.loaded = typed(func(r *record.Sizing) (list []string) {
+		for _, w := range r.Workloads {
+			list = append(list, w.Software)
+		}
+		return list
+	})
+	return k
+}

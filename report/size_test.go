@@ -59,9 +59,17 @@ func TestMoney(t *testing.T) {
 func TestSizeTitles(t *testing.T) {
 	s := sampleSize()
 	for want, change := range map[string]func(){
-		"ops=50000,p99<20ms: 1,050 nodes of type small, 64.0 GiB of memory, 2.00 TiB of disk each, 620 EUR per month": func() {},
-		"ops=50000,p99<20ms: this cannot be met with what was measured":                                               func() { s.Verdict = record.SizeImpossible },
-		"ops=50000,p99<20ms: these records cannot decide":                                                             func() { s.Verdict = record.SizeUnknown },
+		"ops=50000,p99<20ms: 1,050 nodes of type small (350 shards of 3 copies), 64.0 GiB of memory, 2.00 TiB of disk each, 620 EUR per month": func() {},
+		"ops=50000,p99<20ms: at most 1,051 nodes (350 shards of 3 copies and 1 spare), memory unknown, 2.00 TiB of disk each; measured with 1/40.0 of the documents of a node": func() {
+			a := s.Answer
+			a.AtMost, a.Nodes, a.Spare, a.Memory, a.DataFactor, a.Type, a.Price = true, 1051, 1, 0, 40, "", nil
+		},
+		"ops=50000,p99<20ms: 2 nodes (1 shard of one copy and 1 spare), 64.0 GiB of memory, 2.00 TiB of disk each": func() {
+			a := s.Answer
+			a.Nodes, a.Shards, a.Copies, a.Spare, a.DataFactor, a.Type, a.Price = 2, 1, 1, 1, 9, "", nil
+		},
+		"ops=50000,p99<20ms: this cannot be met with what was measured": func() { s.Verdict = record.SizeImpossible },
+		"ops=50000,p99<20ms: these records cannot decide":               func() { s.Verdict = record.SizeUnknown },
 		"nodes that match another deployment": func() {
 			s.Verdict, s.Need, s.Answer = record.SizeAnswered, nil, nil
 		},

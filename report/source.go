@@ -63,7 +63,7 @@ func Open(path string) (*Source, error) {
 
 // Document is the document of the record, with figures and with everything that is needed to repeat it.
 func (s *Source) Document() *Document {
-	d := kindIn(s.Result).document(s.Result, s.files)
+	d := kindIn(s.Result).words(s.Result, s.files)
 	if s.files == nil {
 		d.Sections = append(d.Sections, s.repeat()...)
 	}

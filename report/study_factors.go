@@ -72,14 +72,19 @@ func (v *studyView) draw(s *Section, f *spec.Factor) {
 	}
 }
 
-// loaded is the target of all configurations, "" if they differ in it.
-func (v *studyView) loaded() string {
-	for i := range v.study.Specification.Factors {
-		if v.study.Specification.Factors[i].Path == "target" {
+// loaded is the target of all configurations, or its engine, "" if they differ in it.
+func (v *studyView) loaded() string { return loadedBy(v.study) }
+
+func loadedBy(s *record.Study) string {
+	for i := range s.Specification.Factors {
+		if path := s.Specification.Factors[i].Path; path == "target" || strings.HasPrefix(path, "lab.engine") {
 			return ""
 		}
 	}
-	return v.study.Base.Target
+	if Disclosure(s.Base.Target) == "" && s.Engine != "" {
+		return s.Engine
+	}
+	return s.Base.Target
 }
 
 // levels is the table of some configurations: what the documents show as a figure, with the change of the first

@@ -31,6 +31,7 @@ func studyKind() *kind {
 		}
 		return s
 	}
+	k.loaded = typed(func(s *record.Study) []string { return []string{loadedBy(s)} })
 	k.list = listed(func(s *record.Study, e *Entry) {
 		e.Title, e.Labels, e.Lab = s.Specification.Name, s.Specification.Labels, labOf(s.Specification.Run.Target)
 		e.loaded(s.Base.Target, s.Engine, s.Base.Workload)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path"
 	"path/filepath"
+	"strings"
 
 	"github.com/plimsoll-bench/plimsoll/capacity/predict"
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
@@ -29,6 +30,7 @@ func suiteKind() *kind {
 		s, _ := r.(*record.Suite)
 		return NewSuite(s, judge.PartIn(dir))
 	}
+	k.loaded = typed(func(s *Suite) []string { return strings.Split(s.Record.Engine, "; ") })
 	k.list, k.parts = listed(suiteEntry), typed(partNames)
 	k.now = suiteNow
 	k.all, k.each = "with their trials and rounds", true
@@ -144,7 +146,7 @@ func suiteDisclosure(src *suiteFiles) Section {
 func suiteEntry(s *record.Suite, e *Entry) {
 	e.Title, e.What, e.Labels = s.Specification.Name, s.Specification.Title, s.Specification.Labels
 	e.Target, e.Grade = cmp.Or(s.Against, s.Engine), SuiteGrade(s)
-	e.Verdict = PartsDone(s)
+	e.Verdict, e.Disclosure = PartsDone(s), Disclosure(s.Engine)
 	if s.SuiteJudgement != nil && s.Counts[record.Agrees]+s.Counts[record.Disagrees] > 0 {
 		e.Verdict += fmt.Sprintf("; %d of the document's statements agree, %d disagree", s.Counts[record.Agrees],
 			s.Counts[record.Disagrees])

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -97,10 +98,12 @@ func checkEngine(w workload.Workload, engine string) error {
 	if !ok || engine == "" {
 		return nil
 	}
+	var all []error // everything that is lacking
 	for _, example := range e.Examples() {
 		for i := range example.Requests {
 			if err := lacks(engine, &example.Requests[i]); err != nil {
-				return fmt.Errorf("workload %s: operation %s: %w", w.Name(), example.Class, err)
+				all = append(all, fmt.Errorf("workload %s: operation %s: %w", w.Name(), example.Class, err))
+				break
 			}
 		}
 	}
@@ -113,10 +116,10 @@ func checkEngine(w workload.Workload, engine string) error {
 			err = unable("documentdb", "collations")
 		}
 		if err != nil {
-			return fmt.Errorf("workload %s: index %s of %s: %w", w.Name(), ix.Name, ix.Collection, err)
+			all = append(all, fmt.Errorf("workload %s: index %s of %s: %w", w.Name(), ix.Name, ix.Collection, err))
 		}
 	}
-	return nil
+	return errors.Join(all...)
 }
 
 func unable(engine, what string) error {

@@ -16,6 +16,7 @@ import (
 // Run is a run with known results. Zero values are the ordinary ones.
 type Run struct {
 	Workload   string            // b
+	File       string            // text of the workload file that Workload names
 	Params     map[string]string // of the workload
 	Records    int64             // 100,000
 	Durability spec.Durability
@@ -77,6 +78,9 @@ func WriteRun(dir string, r Run) error {
 		Load: spec.Load{Rate: spec.Rate(r.Rate), Workers: spec.Count(r.Workers),
 			Duration: spec.Duration(seconds * time.Second)},
 		Durability: r.Durability,
+	}
+	if r.File != "" { // which has its own counts
+		asked.Workload.Records, asked.Workload.File = 0, &spec.WorkloadFile{Path: r.Workload, Text: r.File}
 	}
 	asked.Defaults()
 	w, err := record.CreateRun(dir, record.Tool{Name: "plimsoll", Version: "1.2.3"}, asked)

@@ -37,8 +37,9 @@ The need is a list of:
   data=2TiB      size of the documents, once    failures=1   nodes that may fail at the same time
   p99<20ms       an objective, like --slo       free=20%     free space of each disk
 
-The answer states its assumptions. Scaling is linear by assumption, or as measured by a study with a factor
-named nodes, with its interval.
+The first line is the answer, "at most" if the measured rate is a lower bound. Three copies are the default.
+Scaling is linear by assumption, or as measured by a study with a factor named nodes. Records of the embedded
+store, and of a thousandth of the planned data, are refused.
 
 --backtest leaves out each level of the factors of studies, predicts it from the others, and compares. It also
 takes published documents: published:storage-io, published:policy-storage/figure-6. --what-if predicts the

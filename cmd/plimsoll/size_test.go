@@ -16,7 +16,7 @@ import (
 
 // scriptMade writes the record of a run whose results are made up, so that what is said about them is known:
 //
-//	made DIR KEY=VALUE…    workload, rate, achieved, records, p99, cache (bytes), invalid (a reason)
+//	made DIR KEY=VALUE…    workload, rate, achieved, records, p99, cache (bytes), topology, invalid (a reason)
 func scriptMade(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 1 {
 		ts.Fatalf("usage: made DIR [KEY=VALUE]…")
@@ -45,6 +45,8 @@ func setMade(r *sizetest.Run, key, value string) (err error) {
 		r.P99, err = time.ParseDuration(value)
 	case "cache":
 		r.Target.Settings = map[string]string{"wiredTiger cache bytes": value}
+	case "topology":
+		r.Target.Topology = value
 	case "invalid":
 		r.Findings = []measure.Finding{{ID: "client-cpu", Severity: measure.Invalid, Text: value}}
 	default:

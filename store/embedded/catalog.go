@@ -21,6 +21,7 @@ type index struct {
 	name     string
 	keys     []byte // the key document of the request
 	fields   [][]byte
+	desc     []bool       // by field: its values are in descending order
 	multikey *atomic.Bool // some document has an array in an indexed field
 }
 

@@ -29,9 +29,17 @@ func Check(req *workload.Request) error {
 		return s.compilePipeline(&pipeline{}, req.Pipeline)
 	case workload.Insert:
 		return nil
-	case workload.Update:
+	case workload.Distinct:
+		return s.filter.compile(req.Filter)
+	case workload.Update, workload.Delete, workload.FindAndModify:
+		if err := s.proj.compile(req.Projection); err != nil {
+			return err
+		}
+		if _, err := compileSort(nil, req.Sort); err != nil {
+			return err
+		}
 		for i := range req.Updates {
-			if err := checkStatement(&s, &req.Updates[i]); err != nil {
+			if err := checkStatement(&s, req, &req.Updates[i]); err != nil {
 				return err
 			}
 		}
@@ -40,10 +48,8 @@ func Check(req *workload.Request) error {
 	return unsupported("the command " + req.Verb.String())
 }
 
-func checkStatement(s *session, u *workload.Statement) error {
+func checkStatement(s *session, req *workload.Request, u *workload.Statement) error {
 	switch {
-	case u.Many:
-		return unsupported("an update of many documents")
 	case u.Stages:
 		return unsupported("an update by a pipeline")
 	case u.ArrayFilters != nil:
@@ -52,8 +58,11 @@ func checkStatement(s *session, u *workload.Statement) error {
 	if err := s.filter.compile(u.Filter); err != nil {
 		return err
 	}
-	if _, ok := s.filter.point(); !ok {
-		return unsupported("an update whose filter is not one _id")
+	if _, ok := s.filter.point(); !ok && u.Upsert {
+		return unsupported("an upsert whose filter is not one _id")
+	}
+	if req.Verb == workload.Delete || req.Remove {
+		return nil
 	}
 	return s.update.compile(u.Update)
 }

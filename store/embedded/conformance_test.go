@@ -13,7 +13,7 @@ func TestConformance(t *testing.T) {
 	}
 	t.Run("unsynced", func(t *testing.T) {
 		storetest.Run(t, with(store.Concern{W: "1"}), storetest.Caps{
-			Unacknowledged: with(store.Concern{W: "0"}), SortsByIndex: true})
+			Unacknowledged: with(store.Concern{W: "0"})})
 	})
-	t.Run("synced", func(t *testing.T) { storetest.Run(t, with(journaled()), storetest.Caps{SortsByIndex: true}) })
+	t.Run("synced", func(t *testing.T) { storetest.Run(t, with(journaled()), storetest.Caps{}) })
 }

@@ -9,14 +9,17 @@
 // The engine rejects everything that is not in this list by its name (outcome rejected, reason client) before it reads
 // or writes anything.
 //
-//	filters:      equality, $gte and $lt, on dotted paths; an array matches if one of its elements does
+//	filters:      equality, $eq, $ne, $in, $gt, $gte, $lt and $lte, on dotted paths; an array matches if one of its
+//	              elements does
 //	projections:  fields of the document itself, by 1; the _id is always included
-//	sorting:      a find only in the ascending order that the _id or an index has
-//	updates:      $set and $inc, on dotted paths through documents, and replacements; of the one document
-//	              whose _id is the filter; with or without upsert
+//	sorting:      by 1 and -1, in the order that the _id or an index has, in both directions, otherwise in memory
+//	updates:      $set and $inc, on dotted paths through documents, and replacements; of one or many documents of any
+//	              filter; with upsert if the filter is one _id
+//	deletes:      of one or many documents of any filter
+//	findAndModify, distinct
 //	pipelines:    $match, $group with $sum and $avg of fields or constants, $sort by 1 and -1, $limit; in this
 //	              order, each at most once, $group always
-//	indexes:      ascending, on one field that may hold an array, or on several that may not
+//	indexes:      ascending and descending, on one field that may hold an array, or on several that may not
 //	types:        documents may hold every BSON type; an _id and a filter may hold numbers but no decimals, strings,
 //	              documents, arrays (not an _id), binaries, object ids, booleans, dates and null
 //

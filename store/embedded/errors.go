@@ -22,7 +22,7 @@ func (e *opError) Error() string { return e.msg }
 func unsupported(what string) error {
 	return &opError{
 		outcome: store.Rejected, reason: store.Client,
-		msg: what + " is not supported by the embedded store; use a MongoDB target",
+		msg: what + " is not supported by the embedded store. A MongoDB can do it: give its address, or start one (plimsoll lab up)",
 	}
 }
 

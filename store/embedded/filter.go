@@ -13,7 +13,16 @@ const (
 	opEq operator = iota
 	opGte
 	opLt
+	opGt
+	opLte
+	opIn // one of the elements of the argument
+	opNe
 )
+
+var operators = map[string]operator{"$eq": opEq, "$gte": opGte, "$lt": opLt, "$gt": opGt, "$lte": opLte, "$in": opIn, "$ne": opNe}
+
+// compares reports whether an operator gives one end of a range.
+func (o operator) compares() bool { return o == opGte || o == opLt || o == opGt || o == opLte }
 
 // predicate is one condition on one dotted path. A document must satisfy all predicates of a filter.
 type predicate struct {
@@ -64,12 +73,8 @@ func (f *filter) field(key []byte, v value) error {
 		if !ok {
 			break
 		}
-		op := opGte
-		switch string(name) {
-		case "$gte":
-		case "$lt":
-			op = opLt
-		default:
+		op, ok := operators[string(name)]
+		if !ok {
 			return unsupported("the query operator " + string(name))
 		}
 		if err := f.add(key, op, arg); err != nil {
@@ -83,8 +88,12 @@ func (f *filter) field(key []byte, v value) error {
 }
 
 func (f *filter) add(path []byte, op operator, arg value) error {
-	if arg.class() == cOther {
-		return unsupported(fmt.Sprintf("a filter of %q by BSON type 0x%02X", path, arg.t))
+	list := op == opIn
+	if list && arg.t != rawbson.Array {
+		return badValue(2, "BadValue", "$in needs an array")
+	}
+	if arg.class() == cOther || list && anyElement(arg.data, func(e value) bool { return e.class() == cOther }) {
+		return unsupported(fmt.Sprintf("a filter of %q by a BSON type without an order (0x%02X)", path, arg.t))
 	}
 	f.preds = append(f.preds, predicate{path: path, op: op, arg: arg})
 	return nil
@@ -100,7 +109,7 @@ func isOperators(doc []byte) bool {
 func (f *filter) match(doc []byte) bool {
 	for i := range f.preds {
 		p := &f.preds[i]
-		if !p.matchPath(doc, p.path) {
+		if p.matchPath(doc, p.path) == (p.op == opNe) { // no element may be equal
 			return false
 		}
 	}
@@ -143,6 +152,9 @@ func anyElement(array []byte, match func(value) bool) bool {
 // matchValue compares within one class only: {$lt: 5} never matches a string. NaN equals itself and is neither less nor
 // greater than any number.
 func (p *predicate) matchValue(v value) bool {
+	if p.op == opIn {
+		return anyElement(p.arg.data, func(e value) bool { return v.isNaN() == e.isNaN() && equal(v, e) })
+	}
 	if v.class() != p.arg.class() || v.isNaN() != p.arg.isNaN() {
 		return false
 	}
@@ -152,6 +164,10 @@ func (p *predicate) matchValue(v value) bool {
 		return c >= 0
 	case opLt:
 		return c < 0
+	case opGt:
+		return c > 0
+	case opLte:
+		return c <= 0
 	}
 	return c == 0
 }

@@ -18,8 +18,8 @@ func newIndex(e indexEntry) (*index, error) {
 		if !ok {
 			break
 		}
-		if !v.isNumber() || v.float() != 1 {
-			return nil, unsupported(fmt.Sprintf("an index on %q that is not ascending", path))
+		if !v.isNumber() || v.float() != 1 && v.float() != -1 {
+			return nil, unsupported(fmt.Sprintf("an index on %q that is neither ascending nor descending", path))
 		}
 		if bytes.IndexByte(path, '$') >= 0 {
 			return nil, unsupported(fmt.Sprintf("a wildcard index on %q", path))
@@ -27,7 +27,7 @@ func newIndex(e indexEntry) (*index, error) {
 		if hasPosition(path) {
 			return nil, unsupported(fmt.Sprintf("an index on the array position %q", path))
 		}
-		ix.fields = append(ix.fields, path)
+		ix.fields, ix.desc = append(ix.fields, path), append(ix.desc, v.float() < 0)
 	}
 	if it.bad || len(ix.fields) == 0 {
 		return nil, badValue(67, "CannotCreateIndex", "the keys of index %q are not a document of fields", e.Name)
@@ -89,8 +89,8 @@ func (e *entries) extract(ix *index, coll uint32, doc, id []byte) (multikey bool
 
 func (e *entries) key(ix *index, coll uint32, values []value, id []byte) {
 	e.buf = indexPrefix(e.buf, coll, ix.id)
-	for _, v := range values {
-		e.buf = appendIndexed(e.buf, v)
+	for i, v := range values {
+		e.buf = appendColumn(e.buf, v, ix.desc[i])
 	}
 	e.buf = append(e.buf, id...)
 	e.ends = append(e.ends, len(e.buf))
@@ -105,6 +105,17 @@ func appendIndexed(dst []byte, v value) []byte {
 		return append(dst, cEmptyArray)
 	}
 	return appendKey(dst, v)
+}
+
+// appendColumn appends one column in ascending or descending order. No key is a prefix of another, so this holds for
+// inverted ones too.
+func appendColumn(dst []byte, v value, desc bool) []byte {
+	at := len(dst)
+	dst = appendIndexed(dst, v)
+	if desc {
+		invert(dst[at:])
+	}
+	return dst
 }
 
 // collect appends the values at path for an index or a sort: each element of an array, and null for a missing field. It

@@ -68,8 +68,6 @@ type game struct {
 	m   model
 	dir string
 	x   *tester
-
-	indexed bool // there is an index of n and in.v
 }
 
 func (g *game) reopen(t *testing.T) {
@@ -94,15 +92,22 @@ func (g *game) step(t *testing.T, step int) {
 	switch step {
 	case 500:
 		g.x.index(d("n", 1, "in.v", 1))
-		g.indexed = true
 	case 1000:
 		g.x.index(d("tags", 1))
 	case 1500:
 		g.x.index(d("in.v", 1))
+	case 1200:
+		g.x.index(d("n", -1, "in.v", 1))
+	case 2000:
+		g.x.index(d("in.v", -1))
 	case 800, 1800, 2500:
 		g.reopen(t)
 	}
-	switch g.r.IntN(10) {
+	switch g.r.IntN(12) {
+	case 10:
+		g.remove(t)
+	case 11:
+		g.setSelected(t)
 	case 0, 1:
 		g.insert(t)
 	case 2:
@@ -185,6 +190,70 @@ func (g *game) replace(t *testing.T) {
 	g.outcome(t, fmt.Sprint("replace ", r), req, store.OK)
 }
 
+// remove removes the first document of a filter, or all.
+func (g *game) remove(t *testing.T) {
+	filter, keep := g.query()
+	selected := g.m.where(keep)
+	many := g.r.IntN(4) == 0
+	if many && len(selected) > 6 {
+		return // some stay
+	}
+	req := workload.Request{Verb: workload.Delete, Collection: "c", MayBeEmpty: true,
+		Updates: []workload.Statement{{Filter: raw(t, filter), Many: many}}}
+	want := min(len(selected), 1)
+	if many {
+		want = len(selected)
+	}
+	res := g.x.do(req)
+	if res.Outcome != store.OK || res.Docs != want {
+		t.Errorf("remove %v, many %v: %s (%s) of %d, want %d", filter, many, res.Outcome, res.Message, res.Docs, want)
+	}
+	gone := 0
+	for _, r := range selected { // any of them may be the first
+		if g.x.get(r.id) == nil {
+			delete(g.m, r.id)
+			gone++
+		}
+	}
+	if gone != want {
+		t.Errorf("remove %v: %d are gone, want %d", filter, gone, want)
+	}
+}
+
+// setSelected changes one field of all documents of a filter, or changes the first one in an order and reads it.
+func (g *game) setSelected(t *testing.T) {
+	filter, keep := g.query()
+	selected := g.m.where(keep)
+	n := g.r.IntN(20)
+	if g.r.IntN(2) == 0 {
+		req := g.x.updateReq(filter, d("$set", d("n", n)))
+		req.Updates[0].Many, req.MayBeEmpty = true, true
+		if res := g.x.do(req); res.Outcome != store.OK || res.Docs != len(selected) {
+			t.Errorf("set all of %v: %s (%s) of %d, want %d", filter, res.Outcome, res.Message, res.Docs, len(selected))
+		}
+		for _, r := range selected {
+			r.n = n
+			g.m[r.id] = r
+		}
+		return
+	}
+	req := g.x.updateReq(filter, d("$set", d("n", n)))
+	req.Verb, req.Sort, req.New, req.MayBeEmpty = workload.FindAndModify, raw(t, d("_id", -1)), true, true
+	res := g.x.do(req)
+	if len(selected) == 0 {
+		if res.Outcome != store.OK || res.Docs != 0 {
+			t.Errorf("modify %v: %s with %d documents", filter, res.Outcome, res.Docs)
+		}
+		return
+	}
+	last := selected[len(selected)-1]
+	last.n = n
+	g.m[last.id] = last
+	if res.Outcome != store.OK || fmt.Sprint(sorted(decode(t, res.Doc))) != fmt.Sprint(sorted(last.doc())) {
+		t.Errorf("modify %v: %s (%s) %v, want %v", filter, res.Outcome, res.Message, decode(t, res.Doc), last.doc())
+	}
+}
+
 func (g *game) checkGet(t *testing.T, id int) {
 	got := g.x.get(id)
 	want, ok := g.m[id]
@@ -212,7 +281,19 @@ func (g *game) query() (bson.D, func(record) bool) {
 	hi := lo + g.r.IntN(6)
 	tag, v := g.r.IntN(6), g.r.IntN(9)
 	has := func(r record, ok func(int) bool) bool { return slices.ContainsFunc(r.tags, ok) }
-	switch g.r.IntN(7) {
+	switch g.r.IntN(11) {
+	case 7:
+		return d("n", d("$gt", lo, "$lte", hi)), func(r record) bool { return r.n > lo && r.n <= hi }
+	case 8:
+		return d("tags", d("$gt", tag, "$lte", tag)), func(r record) bool {
+			return has(r, func(x int) bool { return x > tag }) && has(r, func(x int) bool { return x <= tag })
+		}
+	case 9:
+		return d("n", d("$in", bson.A{lo, hi, nil})), func(r record) bool { return r.n == lo || r.n == hi }
+	case 10:
+		return d("tags", d("$ne", tag), "in.v", d("$lte", v)), func(r record) bool {
+			return !slices.Contains(r.tags, tag) && r.v >= 0 && r.v <= v
+		}
 	case 0:
 		return d("n", d("$gte", lo, "$lt", hi)), func(r record) bool { return r.n >= lo && r.n < hi }
 	case 1:
@@ -236,11 +317,15 @@ func (g *game) checkFind(t *testing.T) {
 	filter, keep := g.query()
 	want := g.m.where(keep)
 	sort := d("_id", 1)
-	if g.indexed && g.r.IntN(2) == 0 {
-		sort = d("n", 1, "in.v", 1)
+	if g.r.IntN(2) == 0 { // in the order of an index, backwards, or in memory
+		first, second := 1-2*g.r.IntN(2), 1-2*g.r.IntN(2)
+		sort = d("n", first, "in.v", second, "_id", 1)
 		slices.SortStableFunc(want, func(a, b record) int {
-			return cmp.Or(cmp.Compare(a.n, b.n), cmp.Compare(max(a.v, -1), max(b.v, -1)))
+			return cmp.Or(first*cmp.Compare(a.n, b.n), second*cmp.Compare(max(a.v, -1), max(b.v, -1)), cmp.Compare(a.id, b.id))
 		})
+	} else if g.r.IntN(2) == 0 {
+		sort = d("_id", -1)
+		slices.Reverse(want)
 	}
 	req := findReq(t, filter)
 	req.Sort, req.MayBeEmpty = raw(t, sort), true

@@ -12,13 +12,20 @@ type span struct{ lower, upper []byte }
 
 // plan has the keys that a scan visits.
 type plan struct {
-	index *index // nil: the documents in the order of their _id
-	span  span
-	score int
+	index   *index // nil: the documents in the order of their _id
+	span    span
+	score   int
+	reverse bool // from the end of the span
+}
+
+// order is an order of keys.
+type order struct {
+	fields [][]byte
+	desc   []bool
 }
 
 // idOrder is the order in which documents are stored.
-var idOrder = [][]byte{idField}
+var idOrder = order{[][]byte{idField}, []bool{false}}
 
 // choose returns the best plan that has the order of sort: the one that fixes the most fields by equality, then by a
 // range. Its span includes every document that f selects; the scan still checks each one. ok is false if neither _id
@@ -26,7 +33,7 @@ var idOrder = [][]byte{idField}
 func choose(c *collection, f *filter, sort []sortField) (best plan, ok bool) {
 	best, ok = planFor(docPrefix(nil, c.id), idOrder, nil, f, sort)
 	for _, ix := range c.indexes {
-		p, sorted := planFor(indexPrefix(nil, c.id, ix.id), ix.fields, ix, f, sort)
+		p, sorted := planFor(indexPrefix(nil, c.id, ix.id), order{ix.fields, ix.desc}, ix, f, sort)
 		if sorted && (!ok || p.score > best.score) {
 			best, ok = p, true
 		}
@@ -34,28 +41,32 @@ func choose(c *collection, f *filter, sort []sortField) (best plan, ok bool) {
 	return best, ok
 }
 
-// planFor plans a visit in the order of fields, and reports whether that has the order of sort.
-func planFor(prefix []byte, fields [][]byte, ix *index, f *filter, sort []sortField) (p plan, sorted bool) {
+// planFor plans a visit in an order of keys, and reports whether that, forwards or backwards, has the order of sort.
+func planFor(prefix []byte, of order, ix *index, f *filter, sort []sortField) (p plan, sorted bool) {
 	p.index = ix
 	multikey := ix != nil && ix.multikey.Load()
 	fixed := 0
-	for ; fixed < len(fields); fixed++ {
-		arg, ok := f.fixes(fields[fixed])
+	for ; fixed < len(of.fields); fixed++ {
+		arg, ok := f.fixes(of.fields[fixed])
 		if !ok {
 			break
 		}
-		prefix = appendIndexed(prefix, arg)
+		prefix = appendColumn(prefix, arg, of.desc[fixed])
 		p.score += 16
 	}
 	p.span = prefixSpan(prefix)
-	if fixed < len(fields) {
-		ends := p.narrow(prefix, fields[fixed], f, multikey)
+	if fixed < len(of.fields) {
+		ends := p.narrow(prefix, of.fields[fixed], of.desc[fixed], f, multikey)
 		p.score += [...]int{0, 4, 6}[ends]
 	}
 	if ix == nil {
 		p.score++ // no index is faster than an index of the same score
 	}
-	return p, len(sort) == 0 || !multikey && followsOrder(fields, fixed, sort)
+	if len(sort) == 0 {
+		return p, true
+	}
+	p.reverse, sorted = of.follows(fixed, sort)
+	return p, sorted && !multikey
 }
 
 func prefixSpan(prefix []byte) span {
@@ -76,25 +87,27 @@ func (f *filter) fixes(path []byte) (value, bool) {
 
 // narrow bounds the span by the comparisons of the first field that is not fixed by equality, and counts the ends that
 // it sets. If no comparison sets an end, it is the border of the class of the other end. In an index with arrays only
-// one end may be set, because another element may satisfy the other comparison.
-func (p *plan) narrow(prefix, path []byte, f *filter, multikey bool) (ends int) {
-	var low, high bool
+// one end may be set, because another element may satisfy the other comparison. The span may include the documents at
+// its ends, which the scan checks.
+func (p *plan) narrow(prefix, path []byte, desc bool, f *filter, multikey bool) (ends int) {
+	var low, high bool // ends of the span
 	for i := range f.preds {
 		pr := &f.preds[i]
-		if pr.op == opEq || !bytes.Equal(pr.path, path) || !bracketed(pr.arg) {
+		if !pr.op.compares() || !bytes.Equal(pr.path, path) || !bracketed(pr.arg) {
 			continue
 		}
-		key := appendKey(bytes.Clone(prefix), pr.arg)
+		key := appendColumn(bytes.Clone(prefix), pr.arg, desc)
 		class := bytes.Clone(key[:len(prefix)+1])
+		above := pr.op == opGte || pr.op == opGt
 		switch {
-		case pr.op == opGte && !low:
+		case above != desc && !low:
 			p.span.lower, low = key, true
 			if !high {
 				p.span.upper = successor(class)
 			}
 			ends++
-		case pr.op == opLt && !high:
-			p.span.upper, high = key, true
+		case above == desc && !high:
+			p.span.upper, high = successor(key), true
 			if !low {
 				p.span.lower = class
 			}
@@ -113,20 +126,21 @@ func bracketed(v value) bool {
 	return c != cArray && c != cNull
 }
 
-// followsOrder reports whether a visit in the order of fields has the order of sort. The first fixed fields have only
+// follows reports whether a visit in this order, or backwards, has the order of sort. The first fixed fields have only
 // one value each, so their place in the sort does not matter.
-func followsOrder(fields [][]byte, fixed int, sort []sortField) bool {
-	at := fixed
+func (o order) follows(fixed int, sort []sortField) (reverse, ok bool) {
+	at, directed := fixed, false
 	for _, s := range sort {
 		switch {
-		case slices.ContainsFunc(fields[:fixed], func(f []byte) bool { return bytes.Equal(f, s.path) }):
+		case slices.ContainsFunc(o.fields[:fixed], func(f []byte) bool { return bytes.Equal(f, s.path) }):
 			continue
-		case at == len(fields):
-			return bytes.Equal(fields[at-1], idField) // _id is unique, so later fields of the sort do not matter
-		case s.desc || !bytes.Equal(fields[at], s.path):
-			return false
+		case at == len(o.fields): // _id is unique, so later fields of the sort do not matter
+			return reverse, bytes.Equal(o.fields[at-1], idField)
+		case !bytes.Equal(o.fields[at], s.path), directed && (s.desc != o.desc[at]) != reverse:
+			return false, false
 		}
+		reverse, directed = s.desc != o.desc[at], true
 		at++
 	}
-	return true
+	return reverse, true
 }

@@ -53,7 +53,11 @@ func (sc *scan) run(visit visitor) (err error) {
 			err = e
 		}
 	}()
-	for ok := it.First(); ok; ok = it.Next() {
+	first, next := it.First, it.Next
+	if sc.plan.reverse {
+		first, next = it.Last, it.Prev
+	}
+	for ok := first(); ok; ok = next() {
 		if err := sc.tick(); err != nil {
 			return err
 		}

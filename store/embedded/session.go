@@ -51,15 +51,22 @@ func (s *session) Do(deadline time.Time, req *workload.Request, res *store.Resul
 		err = s.aggregate(deadline, req, res)
 	case workload.Insert:
 		err = s.insert(req, res)
-	case workload.Update:
+	case workload.Update, workload.Delete, workload.FindAndModify:
 		for i := range req.Updates {
-			if u := &req.Updates[i]; u.Many || u.Stages || u.ArrayFilters != nil {
-				err = checkStatement(s, u)
+			if u := &req.Updates[i]; u.Upsert || u.Stages || u.ArrayFilters != nil {
+				err = keep(err, checkStatement(s, req, u))
 			}
 		}
-		if err == nil {
-			err = s.updates(req, res)
+		switch {
+		case err != nil:
+		case req.Verb == workload.FindAndModify:
+			err = s.findAndModify(deadline, req, res)
+		default:
+			s.sorts = s.sorts[:0]
+			err = s.updates(deadline, req, res)
 		}
+	case workload.Distinct:
+		err = s.distinct(deadline, req, res)
 	default:
 		err = unsupported("the command " + req.Verb.String())
 	}

@@ -28,7 +28,7 @@ const (
 	// journalInterval is the time between syncs of the log that no write waits for, as in MongoDB
 	// (storage.journal.commitIntervalMs).
 	journalInterval = 100 * time.Millisecond
-	// sortBytes is the most that the groups of an aggregation may hold in memory, as in MongoDB.
+	// sortBytes is the most that a sort, or the groups of an aggregation, may hold in memory, as in MongoDB.
 	sortBytes = 100 << 20
 )
 

@@ -121,9 +121,6 @@ func testSort(e *env) {
 	e.firstIs("ascending", e.expect("ascending", req, want{store.OK, 5}), "rank", 0)
 	req.Skip = 27
 	e.firstIs("ascending, skipped", e.expect("ascending, skipped", req, want{store.OK, 3}), "rank", 27)
-	if e.caps.SortsByIndex {
-		return
-	}
 	req.Skip, req.Sort = 0, doc(e.T, d("rank", int32(-1)))
 	e.firstIs("descending", e.expect("descending", req, want{store.OK, 5}), "rank", 29)
 	req.Skip = 27

@@ -26,8 +26,6 @@ type Caps struct {
 	// CommonTypes omits BSON types that some engines do not keep (regular expressions, code, min and max key,
 	// timestamps, user-defined binaries).
 	CommonTypes bool
-	// SortsByIndex is true for a store that returns documents only in an order that the _id or an index has.
-	SortsByIndex bool
 }
 
 // patience is the deadline of a request. It is generous, so that only a hang fails on a busy machine.

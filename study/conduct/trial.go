@@ -93,6 +93,10 @@ func (s *session) measure(ctx context.Context, j *job, lab *spec.Lab, started ti
 			Number: s.attempts.nextNumber(started),
 		}, s.deadline(j.spec))
 	}
+	if r := result.Run; r != nil && s.Result.Engine == "" && record.NotMongoDB(s.Result.Base.Target) == "" &&
+		record.NotMongoDB(r.Target.Software()) != "" { // the address does not say it
+		s.Result.Engine = strings.TrimSpace(r.Target.Software() + " " + r.Target.Version)
+	}
 	t.Seconds = max(0, s.o.Clock.Now().Sub(started).Seconds()-t.Preparing()) // a clock may be set back
 	stop := s.conclude(j, result, ending)
 	j.data = s.data.after(j.data, result.Run)

@@ -46,6 +46,7 @@ func NewFacts(r *record.Run) Facts {
 	f.put("client_settings", r.ClientSettings)
 	target := r.Target
 	target.Notes, target.RoundTrip = nil, 0 // a measurement makes no other deployment
+	target.Kind = r.Target.Software()
 	f.put("target", target)
 	f.addEnvironment(r.Environment)
 	f.put("tool", r.Tool)

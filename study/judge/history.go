@@ -295,7 +295,7 @@ func name(groups []record.HistoryGroup) {
 		}
 		for _, path := range []string{"durability.name", "client", "target.kind"} {
 			if v := c[path]; v != "" {
-				parts = append(parts, v)
+				parts = append(parts, cmp.Or(record.NotMongoDB(v), v))
 			}
 		}
 		text := strings.Join(parts, ", ")

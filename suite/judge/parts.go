@@ -381,19 +381,18 @@ func (s *Suite) publishedDevices(sweep *published.Sweep) string {
 	return strings.Join(list, "; ")
 }
 
-// publishedRamp finds the first number of threads in the document after which each doubling gained less than gain.
+// publishedRamp finds the first number of threads in the document after which none gained the share gain.
 func publishedRamp(sweep *published.Sweep, gain float64) string {
-	for i := 1; i < len(sweep.Levels); i++ {
-		a, b := &sweep.Levels[i-1], &sweep.Levels[i]
-		x, ok := a.Values["throughput"]
-		y, okNext := b.Values["throughput"]
-		if !ok || !okNext || a.Workers <= 0 || b.Workers <= a.Workers {
-			continue
+	var rates []float64
+	var threads []int
+	for i := range sweep.Levels {
+		l := &sweep.Levels[i]
+		if x, ok := l.Values["throughput"]; ok && l.Workers > 0 && (len(threads) == 0 || l.Workers > threads[len(threads)-1]) {
+			rates, threads = append(rates, x.Number), append(threads, l.Workers)
 		}
-		doublings := math.Log2(float64(b.Workers) / float64(a.Workers))
-		if math.Pow(y.Number/x.Number, 1/doublings) < 1+gain {
-			return "in the document, more than " + figure.Plural(a.Workers, "thread") + " did not help"
-		}
+	}
+	if end := record.RampEnd(rates, gain); end >= 0 && end < len(threads)-1 {
+		return "in the document, more than " + figure.Plural(threads[end], "thread") + " did not help"
 	}
 	if len(sweep.Levels) > 1 {
 		return "in the document, more threads helped up to the largest number"

@@ -84,7 +84,7 @@ func (s *server) dispatch(db, name string, command bson.D) bson.D {
 	case "killCursors":
 		return s.replica.killCursors(command)
 	case "buildInfo":
-		return good(bson.E{Key: "version", Value: s.Version})
+		return good(bson.E{Key: "version", Value: s.Version}, bson.E{Key: "gitVersion", Value: "plimsoll-stand-in"})
 	case "getCmdLineOpts":
 		return good(bson.E{Key: "argv", Value: os.Args}, bson.E{Key: "parsed", Value: s.parsed()})
 	case "getParameter":
