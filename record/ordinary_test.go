@@ -123,7 +123,7 @@ func TestOrdinaryPasswordsSpoilNoRun(t *testing.T) {
 		asked := spec.Run{Target: "mongodb://app:" + password + "@h/", Out: "x/" + password, Database: password,
 			Labels: map[string]string{"n": "12026"}}
 		r.learn(asked)
-		clean := RedactedRun(asked)
+		clean := Redacted(asked, asked)
 		if clean.Out != asked.Out || clean.Database != password || clean.Labels["n"] != "12026" ||
 			strings.Contains(clean.Target, ":"+password+"@") {
 			t.Errorf("%s: %+v", password, clean)

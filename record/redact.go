@@ -103,18 +103,12 @@ func written[T any](r *redactor, v T) (T, []string) {
 	return v, finite.Clean(&v)
 }
 
-// RedactedRun returns a specification of a run as a record keeps it: without credentials.
-func RedactedRun(s spec.Run) spec.Run {
+// Redacted returns a copy of what is shown of a specification, or of the specification itself, as a record keeps it:
+// without its credentials.
+func Redacted[T any](v T, asked any) T {
 	var r redactor
-	r.learn(s)
-	return redacted(&r, s)
-}
-
-// RedactedStudy returns a specification of a study as its record keeps it: without credentials.
-func RedactedStudy(s spec.Study) spec.Study {
-	var r redactor
-	r.learn(s)
-	return redacted(&r, s)
+	r.learn(asked)
+	return redacted(&r, v)
 }
 
 // HasHidden reports whether credentials were taken out of a specification, so that nothing can be run with it.

@@ -58,7 +58,7 @@ func (r *Run) Own(k *mac.Key) bool { return k.Valid(KindRun, r.Specification, r.
 
 // Of says whether the run began with a specification, except for its directory and whether data were dropped.
 func (r *Run) Of(asked spec.Run) bool {
-	recorded, asked := r.Specification, RedactedRun(asked)
+	recorded, asked := r.Specification, Redacted(asked, asked)
 	for _, s := range []*spec.Run{&recorded, &asked} {
 		s.Out, s.LoadPhase.Drop = "", false
 	}

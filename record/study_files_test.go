@@ -139,7 +139,7 @@ func TestStudyKeepsNoCredentials(t *testing.T) {
 	if !HasHidden(s.Specification) || HasHidden(testStudySpec()) {
 		t.Error("HasHidden() = false after redaction")
 	}
-	if d := cmp.Diff(s.Specification, RedactedStudy(testStudySpec())); d != "" {
+	if d := cmp.Diff(s.Specification, Redacted(testStudySpec(), testStudySpec())); d != "" {
 		t.Errorf("Redacted() differs from the written study:\n%s", d)
 	}
 	if s.Specification.Factors[1].Levels[0].Set["load.workers"] != 4 {

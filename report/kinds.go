@@ -16,7 +16,7 @@ func kinds() []*kind {
 		suiteKind(), studyKind(), drillKind(), probeKind(), comparisonKind(), capacityKind(), runKind(),
 		probesKind(), predictionKind(), historyKind(), sizeKind(), gateKind(), backtestKind(), whatIfKind(), failuresKind(),
 		doctorKind(), doctorsKind(), planKind(), suitePlanKind(), progressKind(),
-		labKind(), labsKind(), labEventsKind(),
+		labKind(), labsKind(), labEventsKind(), documentKind(),
 	}
 }
 

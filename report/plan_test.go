@@ -53,7 +53,7 @@ func TestProgressOfASuite(t *testing.T) {
 	if err := Write(&b, &Progress{Record: s, Dir: "dir"}, "md"); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"## suite folder: interrupted, started 1970", "- parts: 1 of 3 done, 1 failed\n", "- left: about 1m15s\n",
+	for _, want := range []string{"## suite folder: interrupted, started 1970", "- done: 1 of 3 parts done, 1 failed\n", "- left: about 1m15s\n",
 		"| a | study | done | 20.0 s | 0 | parts/a |", "| b | drill | failed | - | 3 | no route |", "\ncontinue with:\n\n    plimsoll suite resume dir\n"} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("the status lacks %q:\n%s", want, b.String())

@@ -86,16 +86,12 @@ func (p *Progress) study(d *Document, s *record.Study) {
 			seconds += t.Seconds
 		}
 	}
-	trials, left := fmt.Sprintf("%d of %d done", count[record.TrialDone], len(last)), ""
-	for _, status := range []record.TrialStatus{record.TrialFailed, record.TrialTimeout, record.TrialLost,
-		record.TrialRunning, record.TrialLeft} {
-		trials += counted(count[status], string(status))
-	}
+	left := ""
 	failed := count[record.TrialFailed] + count[record.TrialTimeout]
 	if n := len(last) - count[record.TrialDone] - failed - count[record.TrialLeft]; n > 0 && seconds > 0 {
 		left = fmt.Sprintf("%s, about %s", figure.Plural(n, "trial"), estimated(float64(n)*seconds/float64(count[record.TrialDone])))
 	}
-	d.Facts = Facts("trials", trials, "left", left)
+	d.Facts = Facts("done", trialsDone(last), "left", left)
 	for _, x := range s.Procedures {
 		d.Facts = append(d.Facts, Fact{x.Name, x.Path + " = " + chosenText(x)})
 	}
@@ -114,11 +110,20 @@ func (p *Progress) study(d *Document, s *record.Study) {
 	d.Sections = appendFilled(nil, odd, p.next("study", "trials", failed))
 }
 
-func counted(n int, what string) string {
-	if n == 0 {
-		return ""
+// trialsDone counts trials by their status.
+func trialsDone(last map[int]*record.Trial) string {
+	counts := map[record.TrialStatus]int{}
+	for _, t := range last {
+		counts[t.Status]++
 	}
-	return fmt.Sprintf(", %d %s", n, what)
+	text := fmt.Sprintf("%d of %s done", counts[record.TrialDone], figure.Plural(len(last), "trial"))
+	for _, status := range []record.TrialStatus{record.TrialFailed, record.TrialTimeout, record.TrialLost,
+		record.TrialLeft} {
+		if n := counts[status]; n > 0 {
+			text += fmt.Sprintf(", %d %s", n, status)
+		}
+	}
+	return text
 }
 
 // lastAttempts are the last attempts of the planned trials, by number.
@@ -143,12 +148,14 @@ func chosenText(p record.ProcedureResult) string {
 
 // suite describes a suite: its parts by status, the time that is left, and its budget.
 func (p *Progress) suite(d *Document, s *record.Suite) {
-	count, left := map[record.PartStatus]int{}, 0.0
+	failed, left := 0, 0.0
 	parts := Section{Title: "parts", Table: &Table{Left: 3, Last: 1,
 		Header: []string{"part", "kind", "status", "time", "exit", "record or reason"}}}
 	for i := range s.Parts {
 		x := &s.Parts[i]
-		count[x.Status]++
+		if x.Status == record.PartFailed {
+			failed++
+		}
 		if x.Status == record.PartPlanned || x.Status == record.PartRunning {
 			left += x.Estimate
 		}
@@ -161,10 +168,6 @@ func (p *Progress) suite(d *Document, s *record.Suite) {
 		}
 		parts.Table.row(x.Name, x.Kind, string(x.Status), took, exit, cmp.Or(x.Problem, x.Record))
 	}
-	done := fmt.Sprintf("%d of %d done", count[record.PartDone], len(s.Parts)-count[record.PartLeft])
-	for _, status := range []record.PartStatus{record.PartFailed, record.PartRunning, record.PartLeft} {
-		done += counted(count[status], string(status))
-	}
 	rest, late := "", ""
 	if left > 0 {
 		rest = "about " + estimated(left)
@@ -173,8 +176,8 @@ func (p *Progress) suite(d *Document, s *record.Suite) {
 		late = fmt.Sprintf("%s scaled further for lack of time (see plimsoll report); for more time: plimsoll suite resume %s --budget TIME",
 			figure.Plural(len(names), "part"), p.Dir)
 	}
-	d.Facts = Facts("parts", done, "left", rest, "budget", p.budget(s), "late", late)
-	d.Sections = appendFilled(nil, parts, p.next("suite", "parts", count[record.PartFailed]))
+	d.Facts = Facts("done", PartsDone(s), "left", rest, "budget", p.budget(s), "late", late)
+	d.Sections = appendFilled(nil, parts, p.next("suite", "parts", failed))
 }
 
 // budget is the time used and left of the budget of a suite, "" without one.
@@ -196,4 +199,33 @@ func (p *Progress) budget(s *record.Suite) string {
 	default:
 		return text + ", " + clock(int64(-left)) + " over"
 	}
+}
+
+// documentKind is a document that is made where its facts are known, such as the plan of a drill.
+func documentKind() *kind {
+	k := kindOf("this", figureless(func(d *Document) *Document { return d }))
+	k.value = typed((*Document).value)
+	return k
+}
+
+// value is a document as JSON: its title, and its sections with their lines and the rows of their tables by column.
+func (d *Document) value() any {
+	type section struct {
+		Title string              `json:"title,omitempty"`
+		Lines []string            `json:"lines,omitempty"`
+		Rows  []map[string]string `json:"rows,omitempty"`
+	}
+	list := []section{}
+	for _, s := range d.Sections {
+		x := section{Title: s.Title, Lines: s.Lines}
+		for _, row := range cmp.Or(s.Table, &Table{}).Rows {
+			cells := map[string]string{}
+			for i, cell := range row {
+				cells[s.Table.Header[i]] = cell
+			}
+			x.Rows = append(x.Rows, cells)
+		}
+		list = append(list, x)
+	}
+	return map[string]any{"title": d.Title, "sections": list}
 }

@@ -5,7 +5,6 @@ import (
 	"path"
 	"path/filepath"
 
-	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/study/judge"
 )
@@ -95,13 +94,6 @@ func studyNow(s *record.Study, dir string) (p Now) {
 			}
 		}
 	}
-	counts := map[record.TrialStatus]int{}
-	for _, t := range last {
-		counts[t.Status]++
-	}
-	p.Text = fmt.Sprintf("%d of %s done", counts[record.TrialDone], figure.Plural(len(last), "trial"))
-	if n := counts[record.TrialFailed] + counts[record.TrialTimeout]; n > 0 {
-		p.Text += fmt.Sprintf(", %d failed", n)
-	}
+	p.Text = trialsDone(last)
 	return p
 }

@@ -156,7 +156,7 @@ func (s *sharer) assign(asked *spec.Run, lab string, sh shape) (*dataSet, error)
 	if set, ok := s.at[key]; ok {
 		return set, nil
 	}
-	set := &dataSet{DataSet: record.DataSet{Target: store.Redact(asked.Target), Collection: shownText(sh.collection),
+	set := &dataSet{DataSet: record.DataSet{Target: store.Redact(asked.Target), Collection: store.Redact(sh.collection),
 		Records: sh.records, DocumentBytes: sh.document}, id: sh.id, moved: moved, lab: lab}
 	if server {
 		set.Database = asked.Database

@@ -32,6 +32,12 @@ type Plan struct {
 	classes map[string]bool // of operations, in any configuration
 }
 
+// Shown is a copy of the plan without credentials, to be printed.
+func (p *Plan) Shown() *record.PlannedStudy {
+	shown := record.Redacted(p.PlannedStudy, p.Spec)
+	return &shown
+}
+
 // PlanOptions are what a plan needs besides the specification.
 type PlanOptions struct {
 	// Check checks whether a run is possible, without its target; nil for [run.Check].

@@ -178,7 +178,11 @@ func (o *drillOptions) run(cmd *cobra.Command, env *environment, args []string) 
 		defer func() { result = errors.Join(result, broken.Close()) }()
 	}
 	if o.plan {
-		return withExit(exitUnreachable, printPlan(cmd.Context(), env.stdout, broken, spec))
+		plan, err := planDrill(cmd.Context(), broken, spec)
+		if err != nil {
+			return withExit(exitUnreachable, err)
+		}
+		return printResult(env.stdout, plan, o.format)
 	}
 	if err := o.confirm(cmd.Context(), env, broken, spec); err != nil {
 		return err

@@ -5,10 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -230,10 +228,11 @@ func byMongoDB(p *platform.Deployment, f spec.Fault) bool {
 	return f.Exec == nil && a != nil && a.Plain && !slices.Contains(p.Actions(), a)
 }
 
-// printPlan prints what the faults of a drill would do. It does nothing but query the roles of the members.
-func printPlan(ctx context.Context, w io.Writer, p *platform.Deployment, asked spec.Drill) error {
+// planDrill describes what the faults of a drill would do. It does nothing but query the roles of the members.
+func planDrill(ctx context.Context, p *platform.Deployment, asked spec.Drill) (*report.Document, error) {
+	d := &report.Document{Title: "plan of " + plural(len(asked.Faults), "fault") + "; nothing was done"}
 	if text := report.Delays(asked); text != "" {
-		fmt.Fprintln(w, text)
+		d.Sections = append(d.Sections, report.Section{Lines: []string{text}})
 	}
 	for _, f := range asked.Faults {
 		at, _ := asked.Moment(f)
@@ -247,51 +246,47 @@ func printPlan(ctx context.Context, w io.Writer, p *platform.Deployment, asked s
 		case f.Stay:
 			end = "until the audit is over"
 		}
-		fmt.Fprintf(w, "%s, %s after the start of the measured time, %s\n", f.Strike, figure.Duration(at), end)
-		if p == nil {
-			fmt.Fprintln(w, "  the lab injects and reverts the fault")
-			continue
-		}
-		if byMongoDB(p, f) {
-			fmt.Fprintln(w, "  commands of MongoDB:", a.Help)
-			continue
-		}
-		if f.Exec == nil && f.Strike.Action == fault.RollingRestart {
-			fmt.Fprintf(w, "  each member, by the action %s: %s\n", restartOf(p), a.Help)
-			continue
-		}
-		plans, err := p.Plan(ctx, f)
-		if err != nil {
-			return err
+		s := report.Section{Title: f.Strike.String(),
+			Lines: []string{figure.Duration(at) + " after the start of the measured time, " + end}}
+		var plans []platform.Plan
+		var err error
+		switch {
+		case p == nil:
+			s.Lines = append(s.Lines, "the lab injects and reverts the fault")
+		case byMongoDB(p, f):
+			s.Lines = append(s.Lines, "commands of MongoDB: "+a.Help)
+		case f.Exec == nil && f.Strike.Action == fault.RollingRestart:
+			s.Lines = append(s.Lines, "each member, by the action "+restartOf(p)+": "+a.Help)
+		default:
+			if plans, err = p.Plan(ctx, f); err != nil {
+				return nil, err
+			}
 		}
 		if len(plans) > 1 {
-			fmt.Fprintf(w, "  one of these %d members, chosen at random:\n", len(plans))
+			s.Lines = append(s.Lines, fmt.Sprintf("one of these %d members, chosen at random", len(plans)))
 		}
+		d.Sections = append(d.Sections, s)
 		for _, plan := range plans {
-			printMember(w, plan)
+			d.Sections = append(d.Sections, memberSection(plan))
 		}
 	}
-	return nil
+	return d, nil
 }
 
-func printMember(w io.Writer, p platform.Plan) {
+// memberSection has the steps of a fault on a member, one a row: commands are copied, so they stay whole.
+func memberSection(p platform.Plan) report.Section {
 	member := "none is named: the commands decide"
 	if p.Member != "" {
 		member = p.Member + ", role " + p.Role
 	}
-	for _, row := range [][2]string{
-		{"member", member},
-		{"strikes", p.Target},
-		{"inject", p.Inject},
-		{"heal", cmp.Or(p.Heal, "no command: the fault must end without one")},
-		{"witness", cmp.Or(p.Witness, "no command: only the connection of plimsoll to the member")},
-		{"mode", cmp.Or(p.Manner, "unknown")},
-		{"timeout", spec.Duration(p.Timeout).String() + " for each step"},
-	} {
-		if row[1] != "" {
-			fmt.Fprintf(w, "  %-8s %s\n", row[0], row[1])
-		}
+	t := &report.Table{Header: []string{"step", "what"}, Left: 2}
+	for _, f := range report.Facts("member", member, "strikes", p.Target, "inject", p.Inject,
+		"heal", cmp.Or(p.Heal, "no command: the fault must end without one"),
+		"witness", cmp.Or(p.Witness, "no command: only the connection of plimsoll to the member"),
+		"mode", cmp.Or(p.Manner, "unknown"), "timeout", spec.Duration(p.Timeout).String()+" for each step") {
+		t.Rows = append(t.Rows, []string{f.Name, f.Value})
 	}
+	return report.Section{Table: t}
 }
 
 // confirm refuses a drill that breaks a deployment that is not a lab, unless the user said yes.
@@ -299,10 +294,12 @@ func (o *drillOptions) confirm(ctx context.Context, env *environment, p *platfor
 	if p == nil || o.yes {
 		return nil
 	}
-	var plan strings.Builder
-	if err := printPlan(ctx, &plan, p, asked); err != nil {
+	plan, err := planDrill(ctx, p, asked)
+	if err == nil {
+		err = printResult(env.stderr, plan, "text")
+	}
+	if err != nil {
 		return withExit(exitUnreachable, err)
 	}
-	fmt.Fprint(env.stderr, plan.String())
 	return usageError("nothing was done: this drill breaks a deployment that is not a lab, as above. To do it, add --yes-break-it")
 }

@@ -47,7 +47,7 @@ func TestShippedPlatforms(t *testing.T) {
 			if code != exitSuccess ||
 				!strings.Contains(out, m.Name+" (address "+o.Addresses[1]+", machine ") || strings.Contains(out, "{member}") ||
 				strings.Contains(out, "{machine}") ||
-				!strings.Contains(out, "  inject   "+p.Actions[action].Inject[0]+" ") {
+				!strings.Contains(out, "\ninject   "+p.Actions[action].Inject[0]+" ") {
 				t.Errorf("%s of %s: exit code %d\n%s", action, file, code, out)
 			}
 		}

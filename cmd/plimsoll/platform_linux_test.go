@@ -115,7 +115,7 @@ func (o *deployed) survived(t *testing.T, dir string, args ...string) *record.Dr
 func TestPlatformPlan(t *testing.T) {
 	t.Parallel()
 	o := newOwn(t, enginetest.StandinMongo(t, "8.0.12"))
-	const says = "kill:db2, 3.00 s after the start of the measured time, for 2s\n"
+	const says = "kill:db2\n--------\n3.00 s after the start of the measured time, for 2s\n"
 	for _, c := range []struct {
 		args []string
 		code int
@@ -127,6 +127,7 @@ func TestPlatformPlan(t *testing.T) {
 			[]string{says, "nothing was done", "--yes-break-it"}},
 		{o.drill("a", "--fault", "pause:random", "--dry-run"), exitSuccess, []string{"one of these 3 members", "pause db1", "pause db2", "pause db3"}},
 		{o.drill("a", "--fault", "kill:primary", "--dry-run"), exitSuccess, []string{"role primary"}},
+		{o.drill("a", "--fault", "kill:primary", "--dry-run", "--format", "json"), exitSuccess, []string{`"step": "heal"`}},
 		{o.drill("a", "--fault", "cut:db1", "--dry-run"), exitUsage, []string{"does not have it (it has: pause, kill, stop)"}},
 		{o.drill("a", "--fault", "kill:db7", "--dry-run"), exitUnreachable, []string{`there is no member "db7"`}},
 		{[]string{"platform", "status"}, exitSuccess, []string{"no fault is in the journal"}},

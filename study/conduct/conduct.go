@@ -94,9 +94,9 @@ func Run(ctx context.Context, want spec.Study, o Options) (*record.Study, error)
 			Command: o.Command,
 			Started: o.Clock.Now().UTC(), Environment: environment(o.Dir, want.Run.Target), Validity: []measure.Finding{}},
 	}
-	s.Specification = record.RedactedStudy(plan.Spec)
+	s.Specification = record.Redacted(plan.Spec, plan.Spec)
 	if o.Asked != nil {
-		asked := record.RedactedStudy(*o.Asked)
+		asked := record.Redacted(*o.Asked, *o.Asked)
 		s.Asked = &asked
 	}
 	c := newSession(o, w, s, want)

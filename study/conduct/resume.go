@@ -71,7 +71,7 @@ func specOf(s *record.Study, given *spec.Study, key *mac.Key) (spec.Study, error
 		return kept, kept.Complete() // an older version knew fewer keys
 	}
 	spec := *given
-	clean := record.RedactedStudy(spec)
+	clean := record.Redacted(spec, spec)
 	path, err := differs(s.Specification, clean)
 	if err != nil {
 		return spec, err
