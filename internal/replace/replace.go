@@ -7,6 +7,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 )
 
@@ -44,6 +45,9 @@ func File(name string, content []byte, mode os.FileMode, durable bool) (err erro
 	}
 	return SyncDir(dir)
 }
+
+// Temporary reports whether a file is what a process left that was killed in [File] of name.
+func Temporary(name, file string) bool { return strings.HasPrefix(file, "."+filepath.Base(name)+".") }
 
 // SyncDir makes a rename in a directory survive a crash of the machine, if the file system supports it.
 func SyncDir(dir string) error {

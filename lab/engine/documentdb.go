@@ -9,6 +9,8 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+
+	"github.com/plimsoll-bench/plimsoll/internal/replace"
 )
 
 // documentDB is PostgreSQL with the DocumentDB extension behind the FerretDB gateway. They run in a separate Debian
@@ -122,7 +124,7 @@ func markData(dir string) error {
 		return err
 	}
 	for _, e := range entries {
-		if temporary(name, e.Name()) { // of a start that was killed here; the caller has locked the directory
+		if replace.Temporary(name, e.Name()) { // of a start that was killed here; the caller has locked the directory
 			if err := os.Remove(filepath.Join(dir, e.Name())); err != nil {
 				return err
 			}

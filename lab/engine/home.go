@@ -8,7 +8,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
+
+	"github.com/plimsoll-bench/plimsoll/internal/replace"
 )
 
 // DefaultHome returns the default directory of engines and labs: PLIMSOLL_HOME, or plimsoll in the user's data
@@ -83,32 +84,5 @@ func writeJSON(name string, v any) error {
 	if err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(filepath.Dir(name), temporaryPrefix(name)+"*")
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(append(data, '\n'))
-	err = errors.Join(err, f.Sync(), f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), name)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
-	}
-	return syncDir(filepath.Dir(name))
-}
-
-// temporaryPrefix begins the names of the files that [writeJSON] renames to name.
-func temporaryPrefix(name string) string { return "." + filepath.Base(name) + "-" }
-
-// temporary reports whether a file is what a process left that was killed in [writeJSON] of name.
-func temporary(name, file string) bool { return strings.HasPrefix(file, temporaryPrefix(name)) }
-
-// syncDir makes a rename in dir durable.
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
+	return replace.File(name, append(data, '\n'), 0o600, true)
 }

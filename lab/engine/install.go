@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"github.com/plimsoll-bench/plimsoll/internal/filelock"
+	"github.com/plimsoll-bench/plimsoll/internal/replace"
 	"github.com/plimsoll-bench/plimsoll/lab/process"
 )
 
@@ -123,10 +124,10 @@ func publish(dir, final string) error {
 		if err := exchange(dir, final); err != nil {
 			return err
 		}
-		return errors.Join(syncDir(filepath.Dir(final)), process.RemoveTree(dir))
+		return errors.Join(replace.SyncDir(filepath.Dir(final)), process.RemoveTree(dir))
 	}
 	if err := os.Rename(dir, final); err != nil {
 		return err
 	}
-	return syncDir(filepath.Dir(final))
+	return replace.SyncDir(filepath.Dir(final))
 }

@@ -53,68 +53,23 @@ var ownArgs = map[string]string{
 	"help": "nothing", "pidfilepath": "nothing: 'plimsoll lab status' shows it",
 }
 
-// goneArg is an argument that a release has removed, or that a kind of server does not support.
-type goneArg struct {
-	major, minor int // removed in this release; 0 for always
-	members      bool
-	why          string
-}
-
-var goneArgs = map[string]goneArg{
-	"journal":                   {6, 1, false, "journaling is always on since 6.1 (release notes of 6.1)"},
-	"nojournal":                 {6, 1, true, "journaling cannot be switched off since 6.1, nor for members of replica sets since 4.0"},
-	"serviceExecutor":           {6, 1, false, "it was removed in 6.1"},
-	"cpu":                       {6, 1, false, "it was removed in 6.1"},
-	"master":                    {4, 0, false, "master-slave replication was removed in 4.0; use topology.kind: replica-set"},
-	"slave":                     {4, 0, false, "master-slave replication was removed in 4.0; use topology.kind: replica-set"},
-	"nssize":                    {4, 2, false, "it belonged to MMAPv1 and was removed in 4.2"},
-	"smallfiles":                {4, 2, false, "it belonged to MMAPv1 and was removed in 4.2"},
-	"enableFreeMonitoring":      {7, 0, false, "free monitoring was removed in 7.0"},
-	"freeMonitoringTag":         {7, 0, false, "free monitoring was removed in 7.0"},
-	"transitionToAuth":          {0, 0, false, "a lab is made with or without engine.authentication"},
-	"oplogMinRetentionHours":    {},
-	"enableMajorityReadConcern": {},
-}
-
-// CheckMongodArgs refuses arguments for mongod that the lab sets itself or that the release does not have. key is their
-// key in the specification, for errors. The second check is skipped for an unknown version. members is true for members
-// of replica sets.
-func CheckMongodArgs(key string, args []string, v MongoVersion, members bool) error {
+// CheckMongodArgs refuses arguments for mongod that the lab sets itself; [TryMongo] finds those that the release does not
+// have. key is their key in the specification, for errors.
+func CheckMongodArgs(key string, args []string) error {
 	var errs []error
-	for i, arg := range args {
+	for _, arg := range args {
 		name, ok := strings.CutPrefix(arg, "--")
 		if !ok {
 			if name, ok = strings.CutPrefix(arg, "-"); !ok {
 				continue // a value
 			}
 		}
-		name, value, joined := strings.Cut(name, "=")
-		if !joined && i+1 < len(args) {
-			value = args[i+1]
+		name, _, _ = strings.Cut(name, "=")
+		if instead, ours := ownArgs[name]; ours {
+			errs = append(errs, fmt.Errorf("%s: --%s is set by the lab; use %s", key, name, instead))
 		}
-		errs = append(errs, checkMongodArg(key, name, value, v, members))
 	}
 	return errors.Join(errs...)
-}
-
-func checkMongodArg(key, name, value string, v MongoVersion, members bool) error {
-	if instead, ours := ownArgs[name]; ours {
-		return fmt.Errorf("%s: --%s is set by the lab; use %s", key, name, instead)
-	}
-	if name == "enableMajorityReadConcern" && value == "false" && v.AtLeast(5, 0) {
-		return fmt.Errorf("%s: --enableMajorityReadConcern is always true since 5.0, and the release is %s; leave it out", key, v)
-	}
-	if name == "storageEngine" && value == "mmapv1" {
-		return fmt.Errorf("%s: the storage engine mmapv1 was removed in 4.2; leave --storageEngine out for wiredTiger", key)
-	}
-	gone, known := goneArgs[name]
-	if !known || gone.why == "" {
-		return nil
-	}
-	if gone.major == 0 || gone.members && members || v.Known() && v.AtLeast(gone.major, gone.minor) {
-		return fmt.Errorf("%s: --%s cannot be used: %s; leave it out", key, name, gone.why)
-	}
-	return nil
 }
 
 // CheckMongoCache refuses a cache outside of WiredTiger's limits; 0 is mongod's default.

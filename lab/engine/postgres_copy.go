@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+
+	"github.com/plimsoll-bench/plimsoll/internal/replace"
 )
 
 // copiers copy files concurrently, so that their flushes share commits of the filesystem's journal.
@@ -42,7 +44,7 @@ func copyTree(ctx context.Context, from, to string, uid, gid int) error {
 	err = errors.Join(err, failed)
 	for _, d := range dirs {
 		if err == nil {
-			err = syncDir(d)
+			err = replace.SyncDir(d)
 		}
 	}
 	if err == nil {
@@ -51,7 +53,7 @@ func copyTree(ctx context.Context, from, to string, uid, gid int) error {
 	if err != nil {
 		return err
 	}
-	return syncDir(filepath.Dir(to))
+	return replace.SyncDir(filepath.Dir(to))
 }
 
 // walkTree makes the directories and sends the names of the files to a channel.

@@ -14,9 +14,8 @@ type Position struct {
 	Timeline int64
 	// LSN is the end of the member's WAL: flushed by a primary, received by a standby.
 	LSN LSN
-	// Receiving reports whether a standby is connected to a primary. From is the primary's address.
+	// Receiving reports whether a standby is connected to a primary.
 	Receiving bool
-	From      string
 }
 
 // positionQuery reads the position of a member. A standby without a connection to a primary knows the timeline of its
@@ -36,7 +35,7 @@ func (p *Postgres) Position(ctx context.Context) (Position, error) {
 		return Position{}, errors.Join(fmt.Errorf("cannot read the WAL position of %s", p.name), err)
 	}
 	r := rows[0]
-	at := Position{Standby: r[0] == "t", From: r[3], Receiving: r[3] != ""}
+	at := Position{Standby: r[0] == "t", Receiving: r[3] != ""}
 	if at.Timeline, err = strconv.ParseInt(r[2], 10, 64); err != nil {
 		return at, err
 	}
@@ -59,15 +58,14 @@ type Standby struct {
 	Name  string
 	State string // "streaming", "catchup", "startup", "backup"
 	Sync  string // "quorum", "async", "sync", "potential"
-	// Flushed is the end of the WAL on its disk. LagBytes and LagSeconds are its replication lag, 0 if it has all WAL.
-	Flushed    LSN
+	// LagBytes and LagSeconds are its replication lag, 0 if it has all WAL.
 	LagBytes   int64
 	LagSeconds float64
 }
 
 // Replication returns the standbys that are connected to the primary.
 func (p *Postgres) Replication(ctx context.Context) ([]Standby, error) {
-	rows, err := p.socket.query(ctx, `select application_name, state, sync_state, coalesce(flush_lsn, '0/0'),
+	rows, err := p.socket.query(ctx, `select application_name, state, sync_state,
 		greatest(0, coalesce(pg_wal_lsn_diff(pg_current_wal_flush_lsn(), flush_lsn), 0))::bigint,
 		case when flush_lsn >= pg_current_wal_flush_lsn() then 0 else extract(epoch from coalesce(flush_lag, '0')) end
 		from pg_stat_replication where application_name <> 'pg_basebackup'`)
@@ -77,10 +75,9 @@ func (p *Postgres) Replication(ctx context.Context) ([]Standby, error) {
 	var all []Standby
 	for _, r := range rows {
 		s := Standby{Name: r[0], State: r[1], Sync: r[2]}
-		var errs [3]error
-		s.Flushed, errs[0] = ParseLSN(r[3])
-		s.LagBytes, errs[1] = strconv.ParseInt(r[4], 10, 64)
-		s.LagSeconds, errs[2] = strconv.ParseFloat(r[5], 64)
+		var errs [2]error
+		s.LagBytes, errs[0] = strconv.ParseInt(r[3], 10, 64)
+		s.LagSeconds, errs[1] = strconv.ParseFloat(r[4], 64)
 		if err := errors.Join(errs[:]...); err != nil {
 			return nil, err
 		}

@@ -64,7 +64,7 @@ func TestWriteJSONReplaces(t *testing.T) {
 // A start that was killed while it marked a new data directory does not keep the next one from it.
 func TestDataDirectoryOfAKilledStart(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, temporaryPrefix(engineFile)+"123"), []byte("{"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "."+engineFile+".123"), []byte("{"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if err := errors.Join(markData(dir), markData(dir)); err != nil {

@@ -3,7 +3,6 @@ package topology
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 
 	"github.com/plimsoll-bench/plimsoll/lab/engine"
@@ -91,40 +90,16 @@ func documentDBNotes(asked spec.Lab, members, hosts int) []string {
 	return notes
 }
 
+// checkDocumentDB checks what [spec.Lab.Validate] does not know.
 func checkDocumentDB(asked spec.Lab) error {
-	t := asked.Topology
-	var errs []error
-	refuse := func(format string, a ...any) { errs = append(errs, fmt.Errorf(format, a...)) }
-	switch t.Kind {
-	case "", spec.LabStandalone, spec.LabReplicaSet:
-	case spec.LabSharded:
-		refuse("topology.kind: documentdb cannot be sharded; use replica-set, or the engine mongod")
-	default:
-		refuse("topology.kind: unknown kind %q; use standalone or replica-set with documentdb", t.Kind)
+	_, err := patroniSettings(asked)
+	if n := documentDBMembers(asked); n > maxDocumentDBMembers {
+		err = errors.Join(err, fmt.Errorf("topology.members: %d is not between 1 and %d", n, maxDocumentDBMembers))
 	}
-	if n := documentDBMembers(asked); n < 1 || n > maxDocumentDBMembers {
-		refuse("topology.members: %d is not between 1 and %d", n, maxDocumentDBMembers)
+	if refused := engine.CheckPostgresParameters(asked.Engine.Parameters); refused != nil {
+		err = errors.Join(err, fmt.Errorf("engine.parameters: %w", refused))
 	}
-	if t.Arbiter {
-		refuse("topology.arbiter: documentdb has no arbiters; use an odd number of members, or the engine mongod")
-	}
-	if slices.ContainsFunc(t.Priorities, func(p float64) bool { return p != 1 }) {
-		refuse("topology.priorities: documentdb has no priorities; Patroni promotes the standby with the most data; " +
-			"leave them out, or use the engine mongod")
-	}
-	if t.Collection != nil || t.Shards != 0 || t.ConfigServers != 0 || t.Routers != 0 {
-		refuse("topology: documentdb has no shards, config servers, routers or sharded collection; use the engine mongod")
-	}
-	if _, err := patroniSettings(asked); err != nil {
-		errs = append(errs, err)
-	}
-	if asked.Engine.Binary != "" || len(asked.Engine.Args) > 0 {
-		refuse("engine: binary and args are options of the engine mongod; documentdb has parameters")
-	}
-	if err := engine.CheckPostgresParameters(asked.Engine.Parameters); err != nil {
-		refuse("engine.parameters: %w", err)
-	}
-	return errors.Join(errs...)
+	return err
 }
 
 func documentDBMembers(asked spec.Lab) int {

@@ -47,15 +47,12 @@ func TestPlanDocumentDB(t *testing.T) {
 	}
 }
 
-// What documentdb cannot form is refused before anything is made, with what can be done instead.
+// What documentdb cannot form, beyond what the specification refuses, is refused before anything is made.
 func TestPlanDocumentDBRefuses(t *testing.T) {
 	for _, c := range []struct {
 		name, say string
 		change    func(*spec.Lab)
 	}{
-		{"sharded", "engine mongod", func(s *spec.Lab) { s.Topology.Kind = spec.LabSharded }},
-		{"arbiter", "engine mongod", func(s *spec.Lab) { s.Topology.Arbiter = true }},
-		{"priorities", "engine mongod", func(s *spec.Lab) { s.Topology.Priorities = []float64{2, 1, 0} }},
 		{"settings", "catchUpTimeoutMillis", func(s *spec.Lab) { s.Topology.Settings = map[string]string{"catchUpTimeoutMillis": "1"} }},
 		{"bad time", "loop_wait", func(s *spec.Lab) { s.Topology.Settings = map[string]string{"loop_wait": "soon"} }},
 		{"short lease", "at least 20", func(s *spec.Lab) { s.Topology.Settings = map[string]string{"ttl": "5"} }},
@@ -63,9 +60,6 @@ func TestPlanDocumentDBRefuses(t *testing.T) {
 		{"times that do not fit", "exceed ttl", func(s *spec.Lab) { s.Topology.Settings = map[string]string{"ttl": "20"} }},
 		{"election", "elect-fast", func(s *spec.Lab) { s.Topology.Election = "elect-never" }},
 		{"members", "between 1 and 7", func(s *spec.Lab) { s.Topology.Members = 8 }},
-		{"binary", "mongod", func(s *spec.Lab) { s.Engine.Binary = "/bin/mongod" }},
-		{"arguments", "mongod", func(s *spec.Lab) { s.Engine.Args = []string{"--help"} }},
-		{"routers", "mongod", func(s *spec.Lab) { s.Topology.Routers = 1 }},
 		{"own setting", "synchronous_standby_names", func(s *spec.Lab) {
 			s.Engine.Parameters = map[string]string{"synchronous_standby_names": ""}
 		}},

@@ -56,9 +56,6 @@ func newMongo(ctx context.Context, site Site) (Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := checkMongoArgs(asked, programs.Version); err != nil {
-		return nil, err
-	}
 	c := &mongoCluster{site: site, programs: programs, user: cmp.Or(site.Clients.User, mongoUser),
 		patience: changeLimit, plans: map[string]MemberPlan{},
 		roles: map[string]string{}, reported: map[string]string{}, reportedRollbacks: map[string]bool{}}

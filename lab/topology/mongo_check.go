@@ -28,7 +28,7 @@ func Check(ctx context.Context, home string, asked spec.Lab) error {
 	if programs.Version == (engine.MongoVersion{}) {
 		return nil
 	}
-	if err := errors.Join(checkMongoArgs(asked, programs.Version), checkRenamed(asked, programs.Version)); err != nil {
+	if err := checkRenamed(asked, programs.Version); err != nil {
 		return err
 	}
 	if !permit.Has(ctx, permit.Execute) {

@@ -155,7 +155,6 @@ func TestMongoCheck(t *testing.T) {
 			func(s *spec.Lab) { s.Engine.Router = server(map[string]string{"unknownThing": "1"}) }},
 		{"unknown argument of a config server", now, "engine.config.args: release 8.0.12 refuses it: unrecognised option '--nosuch'",
 			func(s *spec.Lab) { s.Engine.ConfigServer = server(nil, "--nosuch") }},
-		{"argument of the lab", now, "engine.router.args: --configdb is set by the lab", func(s *spec.Lab) { s.Engine.Router = server(nil, "--configdb", "x") }},
 		{"another release", now, "engine.version requires 7.0", func(s *spec.Lab) { s.Engine.Version = "7.0" }},
 	} {
 		err := Check(t.Context(), t.TempDir(), asked(c.binary, c.change))

@@ -58,34 +58,30 @@ func planMongo(asked spec.Lab) (Layout, error) {
 
 // checkMongo checks what depends on MongoDB's releases and space; [spec.Lab.Validate] has checked the rest.
 func checkMongo(asked spec.Lab) error {
-	return errors.Join(engine.CheckMongoCache(int64(asked.Engine.Cache)), checkMongoVersion(asked),
+	return errors.Join(engine.CheckMongoCache(int64(asked.Engine.Cache)), checkMongoVersion(asked), checkMongoArgs(asked),
 		mongoRoom(asked).Check())
 }
 
 func checkMongoVersion(asked spec.Lab) error {
-	var v engine.MongoVersion
-	if asked.Engine.Version != "" {
-		var err error
-		if v, err = engine.ParseMongoVersion(asked.Engine.Version); err != nil {
-			return fmt.Errorf("engine.version: %w", err)
-		}
-		if !v.AtLeast(4, 4) {
-			return fmt.Errorf("engine.version: %s is too old: labs need 4.4 or later", asked.Engine.Version)
-		}
+	if asked.Engine.Version == "" {
+		return nil
 	}
-	if v.Known() {
-		return errors.Join(checkMongoArgs(asked, v), checkRenamed(asked, v))
+	v, err := engine.ParseMongoVersion(asked.Engine.Version)
+	if err != nil {
+		return fmt.Errorf("engine.version: %w", err)
 	}
-	return checkMongoArgs(asked, v)
+	if !v.AtLeast(4, 4) {
+		return fmt.Errorf("engine.version: %s is too old: labs need 4.4 or later", asked.Engine.Version)
+	}
+	return checkRenamed(asked, v)
 }
 
-// checkMongoArgs refuses arguments of any role that the lab sets itself or that the release does not have.
-func checkMongoArgs(asked spec.Lab, v engine.MongoVersion) error {
+// checkMongoArgs refuses arguments of any role that the lab sets itself.
+func checkMongoArgs(asked spec.Lab) error {
 	var errs []error
 	roles := asked.Engine.Roles()
 	for _, role := range slices.Sorted(maps.Keys(roles)) {
-		members := asked.Topology.Kind != spec.LabStandalone && role != "router"
-		errs = append(errs, engine.CheckMongodArgs(spec.EngineKey(role, "args"), roles[role].Args, v, members))
+		errs = append(errs, engine.CheckMongodArgs(spec.EngineKey(role, "args"), roles[role].Args))
 	}
 	return errors.Join(errs...)
 }
