@@ -24,6 +24,27 @@ func halves(t *testing.T) *shards.Map {
 			Shard: 1}}}}}
 }
 
+// Each shard has as many helping documents as were asked for, and a shard that is not known none.
+func TestPlaces(t *testing.T) {
+	m := halves(t)
+	m.Collections[seedCollection] = shards.Collection{Sharded: true, Field: "_id", Hashed: true,
+		Chunks: []shards.Chunk{{Shard: 0}, {Low: []byte{10, 0x80, 0, 0, 0, 0, 0, 0, 0}, Shard: 1}}}
+	have := map[string]int{}
+	for _, at := range places(m, 3) {
+		have[at.shard]++
+		filter, err := bson.Marshal(bson.D{{Key: "_id", Value: at.id}})
+		if n := m.Of(seedCollection, filter); err != nil || m.Shards[n] != at.shard {
+			t.Errorf("%v is on %s, not on %s", at.id, m.Shards[n], at.shard)
+		}
+	}
+	if len(have) != 2 || have["shard1"] != 3 || have["shard2"] != 3 {
+		t.Errorf("the places by shard: %v", have)
+	}
+	if list := places(nil, 2); len(list) != 2 || list[0].shard != "" {
+		t.Errorf("without shards: %+v", list)
+	}
+}
+
 var mixed = []workload.Class{{Name: "insert"}, {Name: "read"}}
 
 func document(t *testing.T, id int) []byte {

@@ -173,7 +173,7 @@ func (t *team) busyAtMost(m *member) int {
 	}
 	longest, done, all := 0, 0, 0
 	for _, o := range t.members {
-		if !t.filling.IsZero() && o.records == 0 {
+		if !t.filling.IsZero() && o.records == 0 || o.gone && !t.finished(o) {
 			continue
 		}
 		all++

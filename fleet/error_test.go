@@ -152,6 +152,7 @@ func TestClientsThatPretendToWork(t *testing.T) {
 	filled := func(m *member) { m.filled = &filled{} }
 	done := func(m *member) { m.done = &result{} }
 	failed := func(m *member) { m.done, m.status = &result{}, "lost" }
+	lost := func(m *member) { m.gone, m.status = true, "lost" }
 	without := func(m *member) { m.records = 0; filled(m) }
 	for name, c := range map[string]struct {
 		filling bool
@@ -165,6 +166,7 @@ func TestClientsThatPretendToWork(t *testing.T) {
 		"others have loaded theirs":    {filling: true, records: 1e9, ends: []func(*member){filled, filled}, ended: limit},
 		"no records for another":       {filling: true, records: 1e9, ends: []func(*member){filled, without}},
 		"a load that nobody ends":      {ends: []func(*member){func(*member) {}, func(*member) {}}},
+		"others are lost or done":      {ends: []func(*member){done, done, lost}, ended: limit},
 		"others have ended theirs":     {ends: []func(*member){done, done}, ended: limit},
 		"others have failed":           {ends: []func(*member){failed, failed}},
 		"one of three lies or is done": {ends: []func(*member){done, func(*member) {}}},

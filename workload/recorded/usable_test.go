@@ -172,7 +172,9 @@ func FuzzReplay(f *testing.F) {
 	f.Add(data[:len(data)/2], false)
 	f.Add([]byte{1, 2, 3}, true)
 	f.Add([]byte{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f, 1}, true)
-	header, _, _ := bytes.Cut(unpacked(f, data), []byte("\n"))
+	first, _, _ := bytes.Cut(testFile(f, "commands.jsonl"), []byte("\n"))
+	short, _ := record(f, Options{Values: true}, ReadCommands(bytes.NewReader(first))) // parsed again and again
+	header, _, _ := bytes.Cut(unpacked(f, short), []byte("\n"))
 	f.Fuzz(func(t *testing.T, b []byte, behind bool) {
 		if behind {
 			b = append(append(bytes.Clone(header), '\n'), b...)
