@@ -130,6 +130,17 @@ func decidedAnswer(s *record.Study) string {
 	return x.text()
 }
 
+// decidedNext is the command that continues a study until decided that is not.
+func decidedNext(s *record.Study) string {
+	open := slices.ContainsFunc(s.Comparisons, func(c record.Comparison) bool { return c.Verdict == record.Inconclusive })
+	left := slices.ContainsFunc(s.Trials, func(t record.Trial) bool { return t.Status == record.TrialLeft })
+	if !s.Specification.UntilDecided || !open || !left || s.Status == record.Running || slices.ContainsFunc(s.Comparisons,
+		func(c record.Comparison) bool { return c.Verdict == record.Better || c.Verdict == record.Worse }) {
+		return ""
+	}
+	return "plimsoll study resume DIR, which continues for another " + elapsed(s.Specification.Budget.Std())
+}
+
 // repeatedAnswer says how much the runs of one configuration differ: "4,803 ok/s, from 3,143 to 5,750 in 3 runs".
 func repeatedAnswer(s *record.Study) string {
 	var values []float64
