@@ -131,6 +131,17 @@ func decidedAnswer(s *record.Study) string {
 	return x.text()
 }
 
+// decidedNext is the command that continues a study until decided that is not.
+func decidedNext(s *record.Study) string {
+	open := slices.ContainsFunc(s.Comparisons, func(c record.Comparison) bool { return c.Verdict == record.Inconclusive })
+	left := slices.ContainsFunc(s.Trials, func(t record.Trial) bool { return t.Status == record.TrialLeft })
+	if !s.Specification.UntilDecided || !open || !left || s.Status == record.Running || slices.ContainsFunc(s.Comparisons,
+		func(c record.Comparison) bool { return c.Verdict == record.Better || c.Verdict == record.Worse }) {
+		return ""
+	}
+	return "plimsoll study resume DIR, which continues for another " + elapsed(s.Specification.Budget.Std())
+}
+
 // repeatedAnswer says how much the runs of one configuration differ: "4,803 ok/s, from 3,143 to 5,750 in 3 runs".
 func repeatedAnswer(s *record.Study) string {
 	var values []float64
@@ -295,7 +306,10 @@ func changes(c *record.Comparison) (low, high string, ok bool) {
 		}
 	}
 	slices.Sort(ends)
-	return strings.TrimSuffix(whole(ends[0]), " %"), whole(ends[1]), true
+	if low, high = strings.TrimSuffix(whole(ends[0]), " %"), whole(ends[1]); low+" %" == high {
+		low, high = fmt.Sprintf("%.1f", ends[0]*100), fmt.Sprintf("%.1f %%", ends[1]*100)
+	}
+	return low, high, true
 }
 
 // betweenText is what is known of an open difference: "B is between 2 % faster and 3 % slower (throughput)".

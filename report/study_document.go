@@ -42,6 +42,7 @@ func studyDocument(s *record.Study, on *studyFiles) *Document {
 	}
 	asked := s.Specification
 	d.Facts = Facts(
+		"next", decidedNext(s),
 		"capacity", capacity,
 		"comparisons", comparisonsText(s.Comparisons),
 		"engine", s.Engine,

@@ -193,14 +193,26 @@ func (o *abOptions) sides(cmd *cobra.Command, env *environment, args []string) (
 			return a, b, err
 		}
 	}
-	if (a.lab == nil) != (b.lab == nil) {
-		return a, b, usageError("one of %s and %s is the file of a lab and the other is not: give two labs, or two running targets",
-			args[0], args[1])
+	return a, b, a.shareLab(&b, names)
+}
+
+// shareLab decides which lab is loaded: both recorded runs may have been on running labs that are equal; other labs are
+// started in turn.
+func (s *abSide) shareLab(b *abSide, names []string) error {
+	switch {
+	case s.lab == nil && b.lab == nil:
+		return nil
+	case s.lab == nil || b.lab == nil:
+		return usageError("one of %s and %s starts a lab and the other does not: give two labs, or two running targets",
+			names[0], names[1])
 	}
-	if a.lab != nil && reflect.DeepEqual(a.lab, b.lab) && a.recorded && b.recorded {
-		a.lab, b.lab = nil, nil // the same lab, which runs
+	s.lab.Name, b.lab.Name = abLab, abLab
+	if s.recorded && b.recorded && reflect.DeepEqual(s.lab, b.lab) {
+		s.lab, b.lab = nil, nil
+		return nil
 	}
-	return a, b, nil
+	s.run.Target, b.run.Target = spec.LabTarget(abLab), spec.LabTarget(abLab)
+	return nil
 }
 
 // side reads an argument: the record of a run, a file of a run or a lab, or a target.
@@ -217,10 +229,6 @@ func (o *abOptions) side(ctx context.Context, env *environment, name string) (s 
 	}
 	if err != nil {
 		return s, err
-	}
-	if s.lab != nil {
-		s.lab.Name = abLab
-		s.run.Target = spec.LabTarget(abLab)
 	}
 	if err := o.run.settings.apply(&s.run); err != nil {
 		return s, err
@@ -268,7 +276,7 @@ func (s *abSide) fromFile(ctx context.Context, env *environment, name string, en
 		return withExit(exitUsage, fmt.Errorf("%s is neither the file of a run nor that of a lab:\n%w", name, errors.Join(err, labErr)))
 	}
 	engine.choose(ctx, env, &l)
-	s.lab = &l
+	s.lab, s.run.Target = &l, spec.LabTarget(abLab)
 	return nil
 }
 

@@ -90,16 +90,17 @@ func newCompareCommand(env *environment) *cobra.Command {
 	var o judge.CompareOptions
 	cmd := &cobra.Command{
 		Use:   "compare A B [C …]",
-		Short: "Compare records or studies, with confidence intervals",
-		Long: `Compare records or studies, with confidence intervals. The first side is the baseline. The verdict of each
+		Short: "Compare records, studies or disks, with confidence intervals",
+		Long: `Compare records, studies or disks, with confidence intervals. The first side is the baseline. The verdict of each
 metric is better, worse, equivalent or inconclusive.
 
 A side is the directory of a record, a directory with several records of the same test, a study, or a
 configuration of a study (DIR#CONFIGURATION). Two studies are compared configuration by configuration.
-If workload, data, durability, client or processor of the sides differ, there is no verdict. Use --varied
-for a difference that you want to compare. There is no verdict either if the runs of the sides did not
-alternate in time: compare the two as levels of a factor (plimsoll study).
+If the sides differ in one thing, such as a setting or a version, that is compared. If workload, data or
+processor differ, or several settings, there is no verdict; use --varied for what you want to compare. Without
+runs of both sides that alternate in time, the answer is unknown: 'plimsoll ab' makes them.
 
+Probes (plimsoll disk) are compared by the uses of a disk: the journal, checkpoints and random reads.
 If the first side is a probe with a prediction (plimsoll disk --predict), the others are runs of the engine,
 and the errors of the prediction are printed.
 
@@ -109,7 +110,7 @@ Exit codes: 0 compared, 1 other failure, 2 usage error or unreadable record, 4 a
   plimsoll compare nightly/monday nightly/tuesday --format md -o comment.md
   plimsoll compare 'my-study#baseline' 'my-study#workers=32' --metric throughput,read.p99
   plimsoll compare prediction runs --out prediction-and-runs
-  plimsoll compare old new --varied target.version --fail-if worse`,
+  plimsoll compare old new --varied durability,load.workers --fail-if worse`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			margin, err := f.check(compareVerdicts())
@@ -135,7 +136,7 @@ Exit codes: 0 compared, 1 other failure, 2 usage error or unreadable record, 4 a
 	f.add(cmd, formats(), strings.Join(compareVerdicts(), ", "))
 	cmd.Flags().StringVar(&confidence, "confidence", "95%", "confidence `level` of the intervals")
 	cmd.Flags().StringSliceVar(&o.Varied, "varied", nil, "intended `differences`, for example durability or environment.cpu")
-	cmd.Flags().BoolVar(&o.Force, "force", false, "compare despite differences of workload, data, durability, client or processor")
+	cmd.Flags().BoolVar(&o.Force, "force", false, "compare despite all differences, for example of workload, data or processor")
 	cmd.Flags().StringVar(&out, "out", "", "`directory` for a record of the comparison (default none)")
 	return cmd
 }

@@ -147,5 +147,8 @@ func (s *session) standing(t record.Trial, j job) Standing {
 			st.Left += time.Duration(redeploy * float64(time.Second))
 		}
 	}
+	if s.spec.UntilDecided && s.Budget.Limit > 0 {
+		st.Left = min(st.Left, max(0, s.Budget.Left(s.o.Clock.Now())))
+	}
 	return st
 }

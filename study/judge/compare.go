@@ -26,6 +26,8 @@ type Side struct {
 	Study, Batch string
 	// Level is that of the last look at the study, 0 if it has no verdicts yet.
 	Level float64
+	// Until is true for a study until decided, whose intervals have the level of its last look.
+	Until bool
 }
 
 // pairedWith reports whether the trials of two sides ran in the same blocks.
@@ -270,7 +272,9 @@ func (c *comparing) compare(points [][]*Side) {
 				silent = "the sides differ in what must be equal, see the differences"
 			}
 			if s.pairedWith(p[0]) {
-				c.rules.level = min(c.rules.level, s.Level)
+				if c.rules.level = min(c.rules.level, s.Level); s.Until && s.Level > 0 {
+					c.rules.interval = 1 - c.rules.level
+				}
 			}
 			for _, m := range c.metrics {
 				one := newCell(m, observed(base, m.Name), observed(value, m.Name), silent, c.rules)
@@ -320,7 +324,7 @@ func (s *Side) blocks(other *Side) (base, value []placed, silent string) {
 
 // notInterleaved is why sides that did not alternate have no verdict.
 var notInterleaved = fmt.Sprintf("no verdict: not interleaved. A verdict needs %d blocks of four trials that alternate, such as "+
-	"A B B A; plimsoll ab makes them", trialsForVerdict)
+	"A B B A; plimsoll ab, or plimsoll disk DIR-A DIR-B, makes them", trialsForVerdict)
 
 // alternate sets the blocks in which trials alternate in time between those before and those from the index first on,
 // and returns their number.

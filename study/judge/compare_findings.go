@@ -190,7 +190,8 @@ func (c *comparing) checkFew(sides []Side) []measure.Finding {
 		return nil
 	case least == 1:
 		return finding("one-record", measure.Warning, "%s has a single record, and one run does not show how much runs "+
-			"differ. The interval of a percentile within a run is far too narrow for that. Repeat both sides in turn (plimsoll ab)", name)
+			"differ. The interval of a percentile within a run is far too narrow for that. Repeat both sides in turn: "+
+			"plimsoll ab, or plimsoll disk DIR-A DIR-B", name)
 	case least < trialsForRanks:
 		return finding("few-trials", measure.Warning, "%[2]s has only %[1]d records, so verdicts rely on the t "+
 			"distribution alone. Repeat it, %[3]d times for an interval of medians", least, name, trialsForMedian)
@@ -206,7 +207,7 @@ func checkInterleaved(points [][]*Side) []measure.Finding {
 			if base, value, silent := p[0].blocks(s); silent == notInterleaved && len(base) > 1 && len(value) > 1 {
 				return finding("not-interleaved", measure.Warning, "the trials of %s and %s do not alternate, so a change of the machine "+
 					"in between looks like a difference, and no interval covers it. There is no verdict. Repeat both sides in turn: "+
-					"plimsoll ab", p[0].Name, s.Name)
+					"plimsoll ab, or plimsoll disk DIR-A DIR-B", p[0].Name, s.Name)
 			}
 		}
 	}

@@ -225,7 +225,7 @@ func (s *Source) configuration(id string, metrics []string) Side {
 		}
 	}
 	slices.Sort(side.Varied)
-	side.Level = s.level
+	side.Level, side.Until = s.level, s.Study.Specification.UntilDecided
 	facts := s.facts(id)
 	if c := s.Study.Capacity; c != nil {
 		facts["capacity.rate"] = figure.Rate(c.Rate) + "/s"
