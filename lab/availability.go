@@ -12,6 +12,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/lab/engine"
 	"github.com/plimsoll-bench/plimsoll/lab/host"
 	"github.com/plimsoll-bench/plimsoll/lab/topology"
+	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
@@ -96,7 +97,7 @@ func (a *availability) reportDeath(n engine.Node) {
 	data := map[string]string{"member": n.Name()}
 	why := a.memory.causeOf(n)
 	if why != "" {
-		data["cause"] = outOfMemory
+		data["cause"] = record.CauseOutOfMemory
 		a.roster.setCause(n.Name(), why)
 	} else {
 		why = howEnded(n)

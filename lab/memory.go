@@ -8,6 +8,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/lab/engine"
 	"github.com/plimsoll-bench/plimsoll/lab/host"
+	"github.com/plimsoll-bench/plimsoll/record"
 )
 
 // The hosts' counters of processes that the kernel killed are read every memoryEvery. If a member ends within oomWindow
@@ -66,13 +67,10 @@ func (w *memoryWatch) check(h host.Host) (last time.Time) {
 	w.mu.Unlock()
 	if more > 0 {
 		w.event("problem", fmt.Sprintf("on %s, %s", h.Name(), killedText(more, h)),
-			map[string]string{"host": h.Name(), "cause": outOfMemory})
+			map[string]string{"host": h.Name(), "cause": record.CauseOutOfMemory})
 	}
 	return known.at
 }
-
-// outOfMemory is the cause in the data of events.
-const outOfMemory = "out-of-memory"
 
 func killedText(n int64, h host.Host) string {
 	processes := "a process"

@@ -211,5 +211,9 @@ type LabUsage struct {
 	Sent       int64 `json:"sent_bytes,omitempty"`
 }
 
+// CauseOutOfMemory is the cause in the data of an event of a lab: the kernel killed a process of a host that had no memory
+// left.
+const CauseOutOfMemory = "out-of-memory"
+
 // EngineText is the engine of a lab with its version: "mongod 8.0.12".
 func (l *Lab) EngineText() string { return strings.TrimSpace(l.Engine + " " + l.Version) }

@@ -58,6 +58,7 @@ type labTarget struct {
 	problem string             // why it did not report its state at the end
 	logs    map[string]int64   // sizes of the members' logs at the begin, by path
 	faults  []string           // during the run
+	killed  []string           // processes that the kernel killed for lack of memory
 	series  []record.Series    // use of its hosts, for the findings
 	began   map[string]cpuUse  // by its servers when the measured load began
 	cores   map[string]float64 // that each server used during the load
@@ -266,12 +267,32 @@ func (t *labTarget) written(paths []string) []record.LogPart {
 	return parts
 }
 
-// saw keeps the faults of the lab during the run.
+// saw keeps the faults of the lab during the run, and the processes that the kernel killed.
 func (t *labTarget) saw(e observe.Event) {
 	const most = 20
-	if t != nil && e.Kind == "fault" && len(t.faults) < most {
+	switch {
+	case t == nil:
+	case e.Kind == "fault" && len(t.faults) < most:
 		t.faults = append(t.faults, e.Text)
+	case e.Data["cause"] == record.CauseOutOfMemory && len(t.killed) < most:
+		t.killed = append(t.killed, e.Text+t.serversOn(e.Data["host"]))
 	}
+}
+
+// serversOn names the servers of a host in brackets, "" if none is known.
+func (t *labTarget) serversOn(host string) string {
+	var names []string
+	if t.before != nil {
+		for _, m := range t.before.Members {
+			if m.Host == host && host != "" {
+				names = append(names, m.Name+", "+m.Kind)
+			}
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return " (of " + strings.Join(names, "; ") + ")"
 }
 
 // sources are the hosts of the lab and its servers that have serverStatus.

@@ -40,6 +40,10 @@ func (t *labTarget) findings(cores float64) []measure.Finding {
 		add("lab-fault", measure.Warning, "lab %s had faults during the run: %s. The result is not that of a healthy lab. Revert the faults and "+
 			"run again.", t.name, few(faults))
 	}
+	if len(t.killed) > 0 {
+		add("out-of-memory", measure.Invalid, "a server of lab %s lost a process during the run: %s. The result is that of a server that "+
+			"recovers. Give its hosts more memory (hosts.memory), or use fewer workers.", t.name, few(t.killed))
+	}
 	if changes := t.changes(); len(changes) > 0 {
 		add("lab-changed", measure.Warning, "the state of lab %s changed during the run: %s. The result covers both states. Look for the "+
 			"cause with plimsoll lab logs %[1]s.", t.name, few(changes))

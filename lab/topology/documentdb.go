@@ -180,7 +180,25 @@ func (c *documentDB) connections() int {
 	if n := int(c.site.Spec.Engine.Connections); n > 0 {
 		return n
 	}
-	return 64 // enough for a few dozen workers without a queue, and few enough for PostgreSQL's process per session
+	return sessionsIn(int64(c.site.Spec.Hosts.Memory))
+}
+
+const (
+	usualSessions = 64 // enough for a few dozen workers without a queue, and few enough for PostgreSQL's process per session
+	// sessionMemory is the memory of a session of PostgreSQL while documents are inserted, as measured. baseMemory is that
+	// of the gateway and of PostgreSQL's other processes. A quarter of the memory is shared_buffers.
+	sessionMemory = 11 << 20
+	baseMemory    = 128 << 20
+	leastSessions = 4
+)
+
+// sessionsIn is the number of sessions for which the memory of a host suffices, 0 for no limit. The gateway lets further
+// clients wait. With more, the kernel kills a session, and PostgreSQL ends all others and recovers.
+func sessionsIn(memory int64) int {
+	if memory == 0 {
+		return usualSessions
+	}
+	return int(min(max((memory*3/4-baseMemory)/sessionMemory, leastSessions), usualSessions))
 }
 
 // addresses returns the addresses that may connect to members: all hosts of the lab, because members can move, and this

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/campaign"
@@ -29,6 +30,35 @@ type deployment struct {
 	dir      string // of the study
 	up       string // key of the lab that this session brought up, "" for none
 	left     string // why the lab could not be removed
+	failed   bool   // the last trial on it failed, so a server may have been killed and be recovering
+}
+
+const (
+	recoverAtMost = 2 * time.Minute
+	recoverEvery  = time.Second
+)
+
+// recover waits after a failed trial until all members of the lab run and have a role again, for a limited time. The next
+// trial would fail with the same recovery otherwise.
+func (d *deployment) recover(ctx context.Context, name string) {
+	if !d.failed || d.labs == nil {
+		return
+	}
+	d.failed = false
+	for until := d.clock.Now().Add(recoverAtMost); d.clock.Now().Before(until); {
+		l, err := d.labs.Find(ctx, name)
+		if err == nil && l != nil && whole(l) || ctx.Err() != nil || d.clock.Sleep(ctx, recoverEvery) != nil {
+			return
+		}
+	}
+	d.progress.Note(fmt.Sprintf("the lab %s has not recovered within %v; continuing", name, recoverAtMost))
+}
+
+// whole reports whether a lab is up and all its members run and have a role.
+func whole(l *record.Lab) bool {
+	return l.State == "up" && !slices.ContainsFunc(l.Members, func(m record.LabMember) bool {
+		return m.State != "running" || m.Role == "unknown"
+	})
 }
 
 // owner is the value of the label: the directory of the study, which no other study has.
@@ -91,7 +121,7 @@ func (d *deployment) deploy(ctx context.Context, asked spec.Lab,
 	if l, err := d.labs.Find(ctx, asked.Name); err == nil && l != nil {
 		engine = l.EngineText()
 	}
-	d.up = study.LabKey(asked)
+	d.up, d.failed = study.LabKey(asked), false
 	return seconds, engine, nil
 }
 

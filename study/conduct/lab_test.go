@@ -112,6 +112,48 @@ func TestLabOfAStudy(t *testing.T) {
 	}
 }
 
+// A trial that follows a failed one on the same lab begins when the members of the lab have recovered.
+func TestTrialsAwaitTheRecoveryOfALab(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "study")
+	b, r := newBench(simulatedtest.Target{}), newRack()
+	recovering, failed, looks := &recovering{rack: r}, false, 0
+	b.before = func(_ context.Context, q study.Request) error {
+		l := r.labs[strings.TrimPrefix(q.Spec.Target, "lab:")]
+		if !failed {
+			failed, looks = true, recovering.looks
+			l.Members = []record.LabMember{{Name: "a", State: "running", Role: "unknown"}}
+			recovering.at = recovering.looks + 5
+			return errors.New("connection reset by peer")
+		}
+		if len(l.Members) > 0 && l.Members[0].Role != "standalone" {
+			t.Errorf("trial %d begins while a member recovers", q.Trial)
+		}
+		return nil
+	}
+	o := b.options(dir)
+	o.Labs = recovering
+	s, err := runStudy(t.Context(), labStudy(func(s *spec.Study) { s.Order, s.Trials = spec.OrderBatched, 3 }), o)
+	if err != nil || !failed || recovering.looks < looks+5 {
+		t.Fatalf("%v after %d looks: %+v", err, recovering.looks, s)
+	}
+}
+
+// recovering is a rack whose member has a role again when it was looked at often enough.
+type recovering struct {
+	*rack
+	looks, at int
+}
+
+func (r *recovering) Find(ctx context.Context, name string) (*record.Lab, error) {
+	l, err := r.rack.Find(ctx, name)
+	if r.looks++; r.looks >= r.at && l != nil {
+		for i := range l.Members {
+			l.Members[i].Role = "standalone"
+		}
+	}
+	return l, err
+}
+
 // Batched, each lab is brought up once.
 func TestBatchedLabs(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "study")

@@ -49,6 +49,9 @@ func (s *session) try(ctx context.Context, j job) (study.Result, record.Trial, e
 	if err != nil {
 		return study.Result{}, j.trial, err
 	}
+	if name, ok := spec.LabOf(j.spec.Target); ok && lab == nil {
+		s.lab.recover(ctx, name)
+	}
 	if j.data, err = s.data.arrange(&j); err != nil {
 		return study.Result{}, j.trial, err
 	}
@@ -100,6 +103,7 @@ func (s *session) measure(ctx context.Context, j *job, lab *spec.Lab, started ti
 	t.Seconds = max(0, s.o.Clock.Now().Sub(started).Seconds()-t.Preparing()) // a clock may be set back
 	stop := s.conclude(j, result, ending)
 	j.data = s.data.after(j.data, result.Run)
+	s.lab.failed = t.Status != record.TrialDone
 	if t.Status == record.TrialDone {
 		s.pace.learn(*t)
 		s.pace.learnFill(*t, filled(result.Run))

@@ -190,6 +190,9 @@ func (s *Suite) sources(sweep *published.Sweep) []source {
 		switch {
 		case p.Kind == record.KindDrill && !ofDrills(sweep): // its losses are shown with these measurements
 			notes = append(notes, record.SuiteNote{Part: p.Name, Level: cmp.Or(p.Level, p.Name)})
+		case p.Drill == nil && p.invalid() != "": // what a drill lost is proven, whatever its figures are worth
+			reasons = append(reasons, reason{p.Name + " is invalid (" + p.invalid() + "), so it confirms and contradicts nothing",
+				record.GapOther})
 		case p.Study != nil:
 			if t := s.studySource(p, sweep); t != nil {
 				list = append(list, *t)

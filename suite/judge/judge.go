@@ -155,6 +155,16 @@ func (p *Part) Findings() []measure.Finding {
 	return nil
 }
 
+// invalid returns the finding that makes the part's record invalid, "" if none does.
+func (p *Part) invalid() string {
+	for _, f := range p.Findings() {
+		if f.Severity == measure.Invalid {
+			return f.ID
+		}
+	}
+	return ""
+}
+
 // Standing says why a part has no result; "" if it has one.
 func (p *Part) Standing() string {
 	switch {

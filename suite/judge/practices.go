@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
-	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/measure/stats"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/spec"
@@ -21,7 +20,7 @@ func (s *Suite) practices() (all []record.SuitePractice) {
 		p := &s.Parts[i]
 		var list []record.SuitePractice
 		switch {
-		case len(p.Findings()) > 0 && measure.Worst(p.Findings()) == measure.Invalid:
+		case p.invalid() != "":
 			list = []record.SuitePractice{{Setting: "-", Advice: "no advice", Rests: "its result is invalid"}}
 		case p.Study != nil:
 			list = studyPractices(p.Study)
