@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
@@ -107,7 +108,33 @@ func timelineOf(r *record.DrillRound, scopes []scope, events []record.LabEvent, 
 		}
 	}
 	slices.SortStableFunc(moments, earlier)
+	explainPrimaries(moments)
 	return moments
+}
+
+// seenLate is why a new primary is on the timeline after the first write that it acknowledged. The lab asks its members
+// twice a second; primarySeen is how long that may take on a busy machine.
+const (
+	seenLate    = "seen after its first write, because the members are asked twice a second"
+	primarySeen = 2 * time.Second
+)
+
+// explainPrimaries says why writes succeed before there is a new primary: it was one already, and was not seen yet. A
+// write long before may be one of the old primary.
+func explainPrimaries(moments []record.DrillMoment) {
+	wrote := map[string]int64{} // by shard
+	for i := range moments {
+		m := &moments[i]
+		switch at, ok := wrote[m.Shard]; {
+		case m.Kind == record.MomentFirstWrite:
+			wrote[m.Shard] = m.At
+		case m.Kind == record.MomentPrimaryOut || m.Kind == record.MomentElected && !ok:
+			delete(wrote, m.Shard)
+		case m.Kind == record.MomentElected && m.At-at <= int64(primarySeen):
+			m.Text = strings.TrimPrefix(m.Text+"; "+seenLate, "; ")
+			delete(wrote, m.Shard)
+		}
+	}
 }
 
 // commandMoments adds the times of the commands of a fault.

@@ -135,3 +135,23 @@ func TestRestartOfAnotherGateway(t *testing.T) {
 		}
 	}
 }
+
+// A new primary that is seen after its first write has the reason. One that is seen before, and one that is seen long
+// after a write, which may be that of the old primary, have none.
+func TestAPrimaryAfterItsFirstWriteHasTheReason(t *testing.T) {
+	moment := func(kind, shard string, ms int64) record.DrillMoment {
+		return record.DrillMoment{Kind: kind, Shard: shard, At: ms * 1e6}
+	}
+	wrote, elected := record.MomentFirstWrite, record.MomentElected
+	list := []record.DrillMoment{
+		moment(wrote, "a", 1000), moment(elected, "b", 1100), moment(elected, "a", 1400),
+		moment(wrote, "b", 1500), moment(elected, "b", 9000),
+		moment(wrote, "c", 10000), moment(record.MomentPrimaryOut, "c", 10100), moment(elected, "c", 10200),
+	}
+	explainPrimaries(list)
+	for i, m := range list {
+		if got, want := m.Text, map[bool]string{true: seenLate}[i == 2]; got != want {
+			t.Errorf("moment %d of shard %s: %q, want %q", i, m.Shard, got, want)
+		}
+	}
+}

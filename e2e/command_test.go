@@ -95,7 +95,10 @@ func (e ended) must(t *testing.T, code int) ended {
 // record reads the result that was printed as JSON.
 func (e ended) record(t *testing.T) *record.Run {
 	t.Helper()
-	var r record.Run
+	var r struct { // the record behind a summary
+		Summary any
+		record.Run
+	}
 	d := json.NewDecoder(bytes.NewReader([]byte(e.stdout)))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&r); err != nil {
@@ -104,7 +107,7 @@ func (e ended) record(t *testing.T) *record.Run {
 	if d.More() {
 		t.Errorf("plimsoll %q printed more than one JSON value on standard output", e.args)
 	}
-	return &r
+	return &r.Run
 }
 
 // out is the directory of records, relative to the working directory.

@@ -55,7 +55,7 @@ func TestMongoDrillClean(t *testing.T) {
 				}
 			}
 			all := count("plimsoll_ledger")
-			if e := told("show", dirs[0]); !strings.Contains(e.stdout, "plimsoll drill clean "+out) {
+			if e := told("show", "--verbose", dirs[0]); !strings.Contains(e.stdout, "plimsoll drill clean "+out) {
 				t.Errorf("the record says %s", e.stdout)
 			}
 			if e := told("drill", "clean", dirs[0]); e.code != 2 || !strings.Contains(e.stderr, "records keep no passwords") {

@@ -95,7 +95,7 @@ func TestKilledRun(t *testing.T) {
 				if f := r.Fill; f == nil || f.Inserted != records {
 					t.Errorf("the load phase is recorded as %+v", f)
 				}
-				text := plimsoll(t, "show", filepath.Join(e.dir, out)).must(t, 130).stdout
+				text := plimsoll(t, "show", "--verbose", filepath.Join(e.dir, out)).must(t, 130).stdout
 				if !strings.Contains(text, "incomplete") {
 					t.Errorf("the text does not say that the run is incomplete:\n%s", text)
 				}

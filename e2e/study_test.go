@@ -31,7 +31,10 @@ func writeStudy(t *testing.T, text string) (file, dir string) {
 // study reads a study that was printed as JSON, and compares it with the file.
 func (e ended) study(t *testing.T, dir string) *record.Study {
 	t.Helper()
-	var s record.Study
+	var s struct { // the record behind a summary
+		Summary any
+		record.Study
+	}
 	d := json.NewDecoder(strings.NewReader(e.stdout))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&s); err != nil {
@@ -45,7 +48,7 @@ func (e ended) study(t *testing.T, dir string) *record.Study {
 		t.Errorf("printed are status %s, %d trials, %d comparisons; the directory has %s, %d, %d",
 			s.Status, len(s.Trials), len(s.Comparisons), onDisk.Status, len(onDisk.Trials), len(onDisk.Comparisons))
 	}
-	return &s
+	return &s.Study
 }
 
 // judged fails the test unless a study is complete; its figures do not matter.

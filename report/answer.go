@@ -61,15 +61,16 @@ func nounOf(r *record.ComparisonReport) string {
 	return "run"
 }
 
-// comparedNext is the command that would tell what a comparison could not, "" if there is none.
-func comparedNext(r *record.ComparisonReport) (command, why string) {
-	if r.WouldTell == "" {
-		return "", ""
-	}
+// comparedNext is the command that shows what a comparison could not.
+func comparedNext(r *record.ComparisonReport) Next {
+	why := "runs both in turn until the answer is known"
 	if strings.Contains(r.WouldTell, "TARGET-A") {
-		return r.WouldTell, "runs both in turn until the answer is known, if both exist at the same time"
+		why += ", if both exist at the same time"
 	}
-	return r.WouldTell, "runs both in turn until the answer is known"
+	if r.WouldTell == "" {
+		return Next{}
+	}
+	return Next{r.WouldTell, why}
 }
 
 // ComparedText names what is compared: "durability.name (durable, balanced)".
@@ -138,7 +139,7 @@ func decidedNext(s *record.Study) string {
 		func(c record.Comparison) bool { return c.Verdict == record.Better || c.Verdict == record.Worse }) {
 		return ""
 	}
-	return "plimsoll study resume DIR, which continues for another " + elapsed(s.Specification.Budget.Std())
+	return "plimsoll study resume DIR"
 }
 
 // repeatedAnswer says how much the runs of one configuration differ: "4,803 ok/s, from 3,143 to 5,750 in 3 runs".

@@ -72,8 +72,8 @@ func TestComparedAnswer(t *testing.T) {
 			t.Errorf("got  %q\nwant %q", got, want)
 		}
 	}
-	if command, why := comparedNext(apart); command != "plimsoll ab runs/A runs/B" || why == "" {
-		t.Errorf("next is %q, which %q", command, why)
+	if next := comparedNext(apart); next.Command != "plimsoll ab runs/A runs/B" || next.Why == "" {
+		t.Errorf("next is %+v", next)
 	}
 	apart.Sides = append(apart.Sides, apart.Sides[0])
 	if got := comparedAnswer(apart); got != "" {

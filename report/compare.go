@@ -23,8 +23,10 @@ func compareDocument(r *record.ComparisonReport, on *comparisonFiles) *Document 
 	if len(r.Sides) == 2 {
 		d.Title = "comparison of " + r.Sides[1].Name + " with " + r.Sides[0].Name
 	}
-	d.Brief, d.Verdict = doubt(r.Validity)
-	d.Verdict = join("; ", comparedAnswer(r), d.Verdict)
+	d.Brief = doubt(r.Validity)
+	d.conclude(r.Validity, record.Complete, cmp.Or(comparedAnswer(r), compareAnswer(r)),
+		join("; ", prefixed("compared: ", ComparedText(r.Differences)), compareBasis(r)))
+	d.Summary, d.Next = changesSummary(r.Comparisons), comparedNext(r)
 	count := map[measure.Severity]int{}
 	for _, x := range r.Differences {
 		count[x.Severity]++
@@ -41,9 +43,7 @@ func compareDocument(r *record.ComparisonReport, on *comparisonFiles) *Document 
 		side := &r.Sides[i]
 		d.Facts = append(d.Facts, Fact{name, Disclosed(side.Name+", n = "+strconv.Itoa(side.N), side.TargetKind)})
 	}
-	next, why := comparedNext(r)
-	d.Facts = append(d.Facts, Facts("compared", ComparedText(r.Differences), "next", next+prefixed(", which ", why),
-		"comparisons", comparisonsText(r.Comparisons), "tool", Version(r.Tool))...)
+	d.Facts = append(d.Facts, Facts("compared", ComparedText(r.Differences), "comparisons", comparisonsText(r.Comparisons), "tool", Version(r.Tool))...)
 	against := map[string][]record.Comparison{}
 	var baselines []string
 	for _, c := range r.Comparisons {
@@ -201,7 +201,7 @@ func compareBench(w io.Writer, r *record.ComparisonReport) error {
 
 func historyDocument(h *record.HistoryReport) *Document {
 	d := &Document{Grade: gradeOf(h.Validity, record.Complete), Findings: findingPoints(h.Validity)}
-	d.Brief, d.Verdict = doubt(h.Validity)
+	d.Brief = doubt(h.Validity)
 	points := 0
 	for i := range h.Groups {
 		g := &h.Groups[i]
@@ -209,6 +209,7 @@ func historyDocument(h *record.HistoryReport) *Document {
 		d.Sections = append(d.Sections, groupSection(g), seriesSection(g), pointsSection(g))
 	}
 	d.Title = fmt.Sprintf("history of %s: %s of %s", h.Directory, figure.Plural(points, "point"), figure.Plural(len(h.Groups), "thing"))
+	historyHead(d, h)
 	skipped := Section{Title: "not read"}
 	for _, k := range h.Skipped {
 		skipped.Points = append(skipped.Points, Point{Warn, "", k.Record + ": " + k.Problem})

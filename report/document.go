@@ -13,13 +13,13 @@ import (
 // Document is the report of a result, as data. [Of] makes it, once for each kind. The terminal, Markdown and the page
 // print the same document, so they have the same facts. Texts are as recorded; printers make them harmless.
 type Document struct {
+	Head
 	Title string
 	// Sentence titles begin with a capital letter on a page.
 	Sentence bool
-	// Verdict says whether it holds and whether it can be believed. Brief is the verdict for a list, where nothing is
-	// below it.
-	Verdict, Brief string
-	Grade          Grade
+	// Brief says for a list whether it holds and whether it can be believed.
+	Brief string
+	Grade Grade
 	// Problem is why it failed or was interrupted, or "".
 	Problem string
 	// Objectives are the demands with their results, Findings the results and doubts, Checks the questions behind the

@@ -25,12 +25,12 @@ func TestNotOkCountsWhatWasNeverDone(t *testing.T) {
 
 func TestMissedObjectivesAreRed(t *testing.T) {
 	r := &record.Run{Head: record.Head{Status: record.Complete}, Objectives: []measure.ObjectiveResult{{Objective: "p99<1ms"}}}
-	if d := Of(r); d.Grade != Bad || !strings.HasPrefix(d.Verdict, "does not hold") {
-		t.Errorf("a run: %s, %s", d.Grade, d.Verdict)
+	if d := Of(r); d.Grade != Bad || !strings.HasPrefix(d.Brief, "does not hold") {
+		t.Errorf("a run: %s, %s", d.Grade, d.Brief)
 	}
 	s := recordtest.Study{Workers: []int{8, 128}, Blocks: 2}.Make()
-	if d := Of(s); d.Grade != Bad || !strings.HasPrefix(d.Verdict, "does not hold") {
-		t.Errorf("a study: %s, %s", d.Grade, d.Verdict)
+	if d := Of(s); d.Grade != Bad || !strings.HasPrefix(d.Brief, "does not hold") {
+		t.Errorf("a study: %s, %s", d.Grade, d.Brief)
 	}
 }
 
@@ -137,7 +137,7 @@ func TestWhatAVerdictRestsOn(t *testing.T) {
 		t.Errorf("a round with an invalid run: %s", text)
 	}
 	for verdict, grade := range map[record.DrillVerdict]Grade{record.Holds: Good, record.Violated: Bad, "unknown": Warn} {
-		if got := drillFindings(&record.Drill{Verdict: verdict, Reasons: []string{"why"}}); len(got) != 1 ||
+		if got := drillReasons(&record.Drill{Verdict: verdict, Reasons: []string{"why"}}); len(got) != 1 ||
 			got[0].Grade != grade || got[0].Text != "why" {
 			t.Errorf("%s: %v", verdict, got)
 		}

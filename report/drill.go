@@ -14,30 +14,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-// drillTitle is the verdict of a drill in one line: what held, for how long it was out, and what it lost. What clients
-// noticed differently is told apart.
-func drillTitle(d *record.Drill) string {
-	text := d.Specification.Name + onEngine(d.Engine) + ": " + drillVerdict(d)
-	if d.Status == record.Running {
-		return text
-	}
-	list := DrillManners(d)
-	if len(list) < 2 {
-		if len(list) == 1 && mannerOutage(&list[0]) != "" {
-			text += "; " + outageText(d, mannerOutage(&list[0]))
-		}
-		return text + "; " + drillLoss(d)
-	}
-	for i := range list {
-		m := &list[i]
-		text += "; " + MannerName(m.Manner) + ": "
-		if out := mannerOutage(m); out != "" {
-			text += "outage " + out + ", "
-		}
-		text += lossOf(d, m)
-	}
-	return text
-}
+func drillTitle(d *record.Drill) string { return d.Specification.Name + onEngine(d.Engine) }
 
 // onEngine says on which engine something was done, "" where nothing says it.
 func onEngine(engine string) string {
@@ -54,7 +31,7 @@ func drillVerdict(d *record.Drill) string {
 	}
 	text := string(d.Verdict)
 	if measure.Worst(d.Validity) == measure.Invalid {
-		text, _ = doubt(d.Validity)
+		text = doubt(d.Validity)
 	}
 	if d.Status != record.Complete {
 		text += " (" + string(d.Status) + ")"
@@ -106,14 +83,17 @@ func nanoseconds(ns float64) string { return figure.Duration(time.Duration(ns)) 
 const found = "found"
 
 func drillDocument(d *record.Drill, on *drillFiles) *Document {
-	doc := &Document{Title: drillTitle(d), Verdict: drillVerdict(d), Grade: Warn, Problem: d.Problem,
-		Findings: drillFindings(d), Tiles: drillTiles(d), Checks: drillChecks(d)}
-	doc.Brief = doc.Verdict
-	switch {
-	case d.Verdict == record.Violated || d.Status == record.Failed:
-		doc.Grade = Bad
-	case d.Verdict == record.Holds && d.Status == record.Complete:
-		doc.Grade = Good
+	reasons := drillReasons(d)
+	doc := &Document{Title: drillTitle(d), Grade: drillGrade(d), Problem: d.Problem, Brief: drillVerdict(d),
+		Findings: append(reasons, findingPoints(d.Validity)...), Tiles: drillTiles(d), Checks: drillChecks(d)}
+	doc.conclude(d.Validity, d.Status, drillAnswer(d), drillBasis(d), reasons...)
+	doc.Answer = drillAnswer(d) // its verdict says whether it is invalid
+	doc.Summary, doc.Next = drillSummary(d), reportNext()
+	if n := lostAny(d); n != nil {
+		doc.Brief += ", " + n.Ledger.LostText() + " lost"
+	}
+	if lost := drillLoss(d); d.Status != record.Running {
+		doc.Facts = append(doc.Facts, Fact{"loss", lost})
 	}
 	for _, f := range d.Specification.Faults {
 		doc.Facts = append(doc.Facts, Fact{"fault", plannedFault(f)})
@@ -172,6 +152,17 @@ func drillDocument(d *record.Drill, on *drillFiles) *Document {
 	return doc
 }
 
+// drillGrade is that of a drill. Lost writes are never good, also where the write concern allows them.
+func drillGrade(d *record.Drill) Grade {
+	switch {
+	case d.Verdict == record.Violated || d.Status == record.Failed:
+		return Bad
+	case d.Verdict == record.Holds && d.Status == record.Complete && lostAny(d) == nil:
+		return Good
+	}
+	return Warn
+}
+
 // plannedFault is a fault as specified, with its times.
 func plannedFault(f spec.Fault) string {
 	text := f.Strike.String()
@@ -199,9 +190,9 @@ func explains(line string) bool {
 		guaranteeMeaning, staleMeaning, driverRepeats}, line)
 }
 
-// drillFindings are why the verdict is what it is, and what else has to be known.
-func drillFindings(d *record.Drill) []Point {
-	var list []Point
+// drillReasons are why the verdict is what it is, and what else has to be known.
+func drillReasons(d *record.Drill) []Point {
+	list := lossPoints(d)
 	add := func(p Point) { // each round may say the same
 		if !slices.Contains(list, p) {
 			list = append(list, p)
@@ -234,7 +225,7 @@ func drillFindings(d *record.Drill) []Point {
 			add(Point{Note, "note", "not read: " + u})
 		}
 	}
-	return append(list, findingPoints(d.Validity)...)
+	return list
 }
 
 func lostOf(r *record.DrillRound) []record.LostWrite {

@@ -69,9 +69,31 @@ func mannerOutage(m *record.DrillManner) string {
 	return text
 }
 
+// lossText is what the rounds of a failure mode lost.
+func lossText(d *record.Drill, m *record.DrillManner) string {
+	loss := judge.LossText(m.Losses)
+	for i := range d.Rounds {
+		r := &d.Rounds[i]
+		if r.Ledger != nil && r.Manner() == m.Manner && r.Ledger.LostAtLeast && r.Ledger.LostWrites() > 0 {
+			loss = "at least " + strings.TrimPrefix(strings.TrimPrefix(loss, "at least "), "up to ")
+		}
+	}
+	return loss
+}
+
+// lossCount is what the rounds of a failure mode lost, and whether that was allowed.
+func lossCount(d *record.Drill, m *record.DrillManner) string {
+	loss := lossText(d, m)
+	if by, forbidden := lossJudged(d, m); by != "" {
+		loss += ", which " + by + " allows"
+	} else if forbidden != "" {
+		loss += ", " + forbidden
+	}
+	return loss
+}
+
 // lossOf is what the rounds of a failure mode lost, and whether that was allowed, as the end of a headline.
 func lossOf(d *record.Drill, m *record.DrillManner) string {
-	loss := judge.LossText(m.Losses)
 	oldest, after, hidden, coverage := int64(-1), int64(0), int64(0), ""
 	for i := range d.Rounds {
 		r := &d.Rounds[i]
@@ -81,17 +103,10 @@ func lossOf(d *record.Drill, m *record.DrillManner) string {
 		oldest, after = max(oldest, r.Ledger.LossWindow), max(after, r.Ledger.LossAfter)
 		hidden = max(hidden, r.Ledger.Hidden)
 		coverage = cmp.Or(r.Ledger.CoverageText(), coverage)
-		if r.Ledger.LostAtLeast && r.Ledger.LostWrites() > 0 {
-			loss = "at least " + strings.TrimPrefix(strings.TrimPrefix(loss, "at least "), "up to ")
-		}
 	}
+	loss := lossCount(d, m)
 	if hidden > 0 {
 		loss += fmt.Sprintf(", %s hidden at most", figure.Count(hidden))
-	}
-	if by, forbidden := lossJudged(d, m); by != "" {
-		loss += ", which " + by + " allows"
-	} else if forbidden != "" {
-		loss += ", " + forbidden
 	}
 	if text := windowText(oldest, after); text != "" {
 		loss += " (acknowledged " + text + ")"

@@ -35,9 +35,10 @@ func TestDrillTellsMannersApart(t *testing.T) {
 	for _, want := range []string{
 		"| crash (connections break) | 2 | 2.00 s | 3.00 s | 0 | 0 |", "| black hole (connections hang) | 2 | 12.0 s | 12.0 s | 1 | 1 |",
 		"round 5: while the fault was in place, throughput was 250 ok/s. That is 25",
-		"## drill: holds; crash (connections break): outage 2.00 s (median), 3.00 s (longest), no acknowledged write lost; " +
-			"black hole (connections hang): outage 12.0 s and one that did not end while the load ran in 1 of 2 rounds, up to 7 acknowledged writes lost in a round, " +
-			"which w:1 allows (acknowledged up to 80.0 ms before the fault took effect); slow: outage 0, loss not known",
+		"holds; crash: outage 2.00 s (median), 3.00 s (longest), no acknowledged write lost; " +
+			"black-hole: outage 12.0 s and one that did not end while the load ran in 1 of 2 rounds, up to 7 acknowledged writes lost in a round, " +
+			"which w:1 allows; slow: outage 0, loss not known",
+		"black hole (connections hang): up to 7 acknowledged writes lost in a round, which w:1 allows (acknowledged up to 80.0 ms before the fault took effect)",
 		"Crash (connections break): two without loss.", "Black hole (connections hang): one of two.", "| 4 | holds | black-hole | did not end |",
 	} {
 		if !strings.Contains(b.String(), want) {
@@ -53,8 +54,8 @@ func TestDrillTellsAnOutageWithoutEnd(t *testing.T) {
 			Number: 1, Status: record.Complete, Verdict: record.Holds,
 			Faults:  []record.DrillFault{{Fault: spec.ParseStrike("power-off:host1"), Manner: "crash", Injected: 1e9, Hit: true}},
 			Effects: []record.DrillEffect{{Client: -1, Outage: -1, OutageFrom: 1e9, Before: 1000}}}}}
-	if got, want := drillTitle(d), "drill: holds; outage that did not end while the load ran; loss not known"; got != want {
-		t.Errorf("the title is %q, want %q", got, want)
+	if got, want := drillAnswer(d), "holds: loss not known; outage that did not end while the load ran"; got != want {
+		t.Errorf("the answer is %q, want %q", got, want)
 	}
 }
 

@@ -27,7 +27,7 @@ type drillFiles struct {
 func drillKind() *kind {
 	k := kindOf("a drill", drillDocument)
 	k.name, k.open, k.csv, k.all = record.KindDrill, openDrill, table(drillCSV), "all rounds"
-	k.now, k.spark = drillNow, drillSpark
+	k.now, k.spark, k.told = drillNow, drillSpark, true
 	k.list = listed(func(d *record.Drill, e *Entry) {
 		e.Labels, e.Lab = d.Specification.Labels, labOf(d.Specification.Run.Target)
 		e.loaded(d.Specification.Run.Target, d.Engine, d.Specification.Run.Workload)

@@ -59,7 +59,7 @@ func TestDrillSaysHowMembersStand(t *testing.T) {
 		}
 	}
 	d.Specification.Lab = &spec.Lab{}
-	if text := fmt.Sprint(drillFindings(d)); !strings.Contains(text, "are removed with the lab of this drill") {
+	if text := fmt.Sprint(drillReasons(d)); !strings.Contains(text, "are removed with the lab of this drill") {
 		t.Errorf("it is not said that the files are gone: %s", text)
 	}
 	l := d.Rounds[0].Ledger
@@ -80,18 +80,18 @@ func TestDrillTellsOutagesOfWritesAndReads(t *testing.T) {
 		return record.DrillEffect{Kind: kind, Client: -1, Before: 100, OutageFrom: 1e9, Outage: outage}
 	}
 	for want, effects := range map[string][]record.DrillEffect{
-		"drill: holds; outage of writes 9.00 s, of reads 2.00 s; loss not known": {effect("", 1e9), effect("writes", 9e9), effect("reads", 2e9)},
-		"drill: holds; outage of writes 9.00 s; loss not known":                  {effect("", 4e6), effect("writes", 9e9), effect("reads", 5e6)},
-		"drill: holds; outage 1.00 s; loss not known":                            {effect("", 1e9)},
-		"drill: holds; outage of writes more than 7.00 s (did not end), of reads 2.00 s; loss not known": {
+		"holds: loss not known; outage of writes 9.00 s, of reads 2.00 s": {effect("", 1e9), effect("writes", 9e9), effect("reads", 2e9)},
+		"holds: loss not known; outage of writes 9.00 s":                  {effect("", 4e6), effect("writes", 9e9), effect("reads", 5e6)},
+		"holds: loss not known; outage 1.00 s":                            {effect("", 1e9)},
+		"holds: loss not known; outage of writes more than 7.00 s (did not end), of reads 2.00 s": {
 			effect("", 1e9), effect("writes", -1), effect("reads", 2e9)},
 	} {
 		d := &record.Drill{Specification: spec.Drill{Name: "drill"}, Head: record.Head{Status: record.Complete},
 			Verdict: record.Holds, Rounds: []record.DrillRound{{Number: 1, Status: record.Complete, Verdict: record.Holds,
 				WindowEnd: 8e9, Faults: []record.DrillFault{{Fault: spec.ParseStrike("kill:primary"), Manner: "crash", Injected: 1e9, Hit: true}},
 				Effects: effects}}}
-		if got := drillTitle(d); got != want {
-			t.Errorf("the title is %q, want %q", got, want)
+		if got := drillAnswer(d); got != want {
+			t.Errorf("the answer is %q, want %q", got, want)
 		}
 	}
 }

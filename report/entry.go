@@ -42,6 +42,9 @@ func EntryOf(r record.Result) (Entry, map[string]string) {
 	if k.holds != nil && k.holds(r) {
 		d := k.document(r, nil)
 		e.Title, e.Verdict, e.Grade = d.Title, d.Brief, d.Grade
+		if k.told {
+			e.Title += ": " + d.Answer
+		}
 	}
 	if k.list != nil {
 		k.list(r, &e)

@@ -20,19 +20,22 @@ func failuresKind() *kind { return kindOf("a cost of failures", figureless(failu
 func failuresDocument(f *record.Failures) *Document {
 	d := &Document{Title: failuresTitle(f), Grade: gradeOf(f.Validity, record.Complete),
 		Findings: findingPoints(f.Validity)}
-	d.Brief, d.Verdict = doubt(f.Validity)
+	d.Brief = doubt(f.Validity)
+	basis := ""
 	if y := f.Year; y != nil {
 		worst := 0.0
 		for _, c := range f.Checks {
 			worst = max(worst, math.Abs(c.Error))
 		}
-		d.Verdict = fmt.Sprintf("%s to %s of outages in the middle 90 of %d simulated years; "+
-			"the outages of each drill are within %s of the others; %s",
-			inSeconds(y.Down.Low), inSeconds(y.Down.High), y.Years, figure.Percent(worst), d.Verdict)
+		basis = fmt.Sprintf("%s to %s of outages in the middle 90 of %d simulated years; "+
+			"the outages of each drill are within %s of the others",
+			inSeconds(y.Down.Low), inSeconds(y.Down.High), y.Years, figure.Percent(worst))
 	}
+	d.conclude(f.Validity, record.Complete, failuresTitle(f), basis)
+	d.Summary, d.Next = failureKinds(f.Kinds).Table, failuresNext(f)
 	d.refuse(f.Refused)
 	d.Sections = appendFilled(nil, Section{Title: "refused", Lines: f.Refused}, failuresYear(f.Year), failureKinds(f.Kinds),
-		failureChecks(f.Checks), Section{Title: "left out", Lines: f.LeftOut}, failuresNext(f))
+		failureChecks(f.Checks), Section{Title: "left out", Lines: f.LeftOut})
 	return d
 }
 
@@ -105,16 +108,16 @@ func failureChecks(checks []record.FailuresCheck) Section {
 }
 
 // failuresNext is the drill that would say more: of the refused kind, or of the one with the fewest rounds.
-func failuresNext(f *record.Failures) Section {
+func failuresNext(f *record.Failures) Next {
 	kinds := slices.Clone(f.Kinds)
 	slices.SortStableFunc(kinds, func(a, b record.FailuresKind) int {
 		return cmp.Or(-cmp.Compare(refusedKind(f, a.Action), refusedKind(f, b.Action)), cmp.Compare(a.Rounds, b.Rounds))
 	})
 	if len(kinds) == 0 {
-		return Section{}
+		return Next{}
 	}
-	return Section{Title: "next", Lines: []string{"plimsoll drill lab:NAME --fault " +
-		shellword.Quote(kinds[0].Action+":primary") + " --repeat 5 --w majority"}}
+	return Next{"plimsoll drill lab:NAME --fault " + shellword.Quote(kinds[0].Action+":primary") + " --repeat 5 --w majority",
+		"the drill that would say more"}
 }
 
 func refusedKind(f *record.Failures, action string) int {

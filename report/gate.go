@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
+	"github.com/plimsoll-bench/plimsoll/internal/shellword"
 	"github.com/plimsoll-bench/plimsoll/internal/visible"
 	"github.com/plimsoll-bench/plimsoll/record"
 )
@@ -16,7 +17,10 @@ import (
 // gateDocument is the verdict about a new record of a branch.
 func gateDocument(g *record.Gate) *Document {
 	d := &Document{Title: gateTitle(g), Grade: gradeOf(g.Validity, record.Complete), Findings: findingPoints(g.Validity)}
-	d.Brief, d.Verdict = doubt(g.Validity)
+	d.Brief = doubt(g.Validity)
+	d.conclude(g.Validity, record.Complete, gateTitle(g), "")
+	d.Summary = gateSummary(g)
+	d.Next = Next{"plimsoll show " + shellword.Quote(g.Record), "the new record"}
 	s := Section{Title: "metrics", Table: &Table{Header: []string{"metric", "of", "new", "before", "expected", "change", "n", "verdict"}, Left: 2, Last: 1}}
 	for i := range g.Metrics {
 		m := &g.Metrics[i]

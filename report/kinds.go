@@ -37,6 +37,8 @@ type kind struct {
 	ready func(dir string, r record.Result) any
 	// list adds to an entry in a list of records what its document does not have, nil if that is enough.
 	list func(result any, e *Entry)
+	// told kinds have the answer behind the title in a list.
+	told bool
 	// parts are the names of the records below it, by their directories, nil if it has none.
 	parts func(result any) map[string]string
 	// now says what a record that is being written is at; seldom is true if that changes only with its files. A kind that

@@ -80,7 +80,7 @@ func (p *Page) several(sources []*Source, compare Comparer) {
 
 func (a Answer) section(name string) Section {
 	s := Section{ID: a.ID, Title: name + ": result", Lead: a.Headline}
-	points := []Point{{Grade: a.Grade, Text: a.Verdict}}
+	points := []Point{{Grade: a.Grade, Text: a.Document.Answer}, {Grade: Note, Text: a.Sure}}
 	if a.Problem != "" {
 		points = append(points, Point{Grade: a.Grade, Text: a.Problem})
 	}

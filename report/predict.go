@@ -15,7 +15,8 @@ import (
 func backtestDocument(b *record.Backtest) *Document {
 	d := &Document{Title: backtestTitle(b), Grade: gradeOf(b.Validity, record.Complete),
 		Findings: findingPoints(b.Validity)}
-	d.Brief, d.Verdict = doubt(b.Validity)
+	d.Brief = doubt(b.Validity)
+	d.conclude(b.Validity, record.Complete, backtestTitle(b), "")
 	for i := range b.Factors {
 		s := BacktestSection(&b.Factors[i])
 		s.ID, s.Group = NthID("backtest", i), "" // several factors may have the same name
@@ -90,7 +91,8 @@ func signed(share float64) string {
 // whatIfDocument is the answer for a deployment that was not measured.
 func whatIfDocument(w *record.WhatIf) *Document {
 	d := &Document{Title: whatIfTitle(w), Grade: gradeOf(w.Validity, record.Complete), Findings: findingPoints(w.Validity)}
-	d.Brief, d.Verdict = doubt(w.Validity)
+	d.Brief = doubt(w.Validity)
+	d.conclude(w.Validity, record.Complete, whatIfTitle(w), "")
 	d.refuse(w.Refused)
 	n := w.Nearest
 	lines := []string{fmt.Sprintf("Nearest measured configuration: %s of %s, %s/s (n = %d).", n.Configuration, n.Study, figure.Rate(n.Throughput), n.N)}

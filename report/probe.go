@@ -15,16 +15,10 @@ import (
 
 func probeTitle(p *record.Probe) string {
 	name := p.Specification.Directory
-	what := probeStack(p.Storage)
-	switch {
-	case p.Status == record.Failed:
-		return fmt.Sprintf("storage of %s: not measured to the end", name)
-	case p.Storage.Filesystem == "" && p.Storage.Bytes == 0:
-		return fmt.Sprintf("storage of %s: nothing was measured", name)
-	case p.Class != nil && p.Class.Name != "":
-		return fmt.Sprintf("storage of %s (%s): like %s, %s", name, what, p.Class.Name, probeVerdict(p))
+	if p.Storage.Filesystem == "" && p.Storage.Bytes == 0 {
+		return "storage of " + name
 	}
-	return fmt.Sprintf("storage of %s (%s): %s", name, what, probeVerdict(p))
+	return fmt.Sprintf("storage of %s (%s)", name, probeStack(p.Storage))
 }
 
 // probeVerdict is the word on durability with what it rests on. A lie is proven, whatever the figures are worth.
@@ -80,9 +74,11 @@ func probeLevels(list []record.ProbeBlock) [][]string {
 }
 
 func probeDocument(p *record.Probe, on *probeFiles) *Document {
-	d := &Document{Title: probeTitle(p), Verdict: "durability: " + probeVerdict(p), Brief: probeVerdict(p),
+	d := &Document{Title: probeTitle(p), Brief: probeVerdict(p),
 		Grade: gradeOf(p.Validity, p.Status), Problem: p.Problem,
 		Objectives: objectivePoints(p.Objectives), Findings: findingPoints(p.Validity), Checks: probeChecks(p)}
+	d.conclude(p.Validity, p.Status, probeAnswer(p), figure.Plural(len(p.Steps), "step")+", measured once")
+	d.Answer, d.Summary, d.Next = probeAnswer(p), probeSummary(p), reportNext() // its verdict says whether it is invalid
 	switch {
 	case p.Verdict == record.Lying || slices.ContainsFunc(p.Objectives, func(o measure.ObjectiveResult) bool {
 		return !o.Met && !o.Unknown

@@ -24,7 +24,7 @@ type probeFiles struct {
 func probeKind() *kind {
 	k := kindOf("a probe", probeDocument)
 	k.name, k.open, k.csv, k.bench = record.KindProbe, openProbe, table(probeCSV), table(probeBench)
-	k.now, k.spark = probeNow, probeSpark
+	k.now, k.spark, k.told = probeNow, probeSpark, true
 	k.list = listed(func(p *record.Probe, e *Entry) {
 		if j := p.Journal; j != nil && j.Flush != nil {
 			e.Rate, e.P99 = figure.Rate(j.Ceiling)+"/s", p99Of(j.Flush)

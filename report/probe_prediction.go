@@ -16,7 +16,9 @@ func predictionDocument(p *Prediction) *Document {
 	of := p.Probe.Prediction
 	d := &Document{Title: predictionTitle(p.Probe), Grade: gradeOf(p.Probe.Validity, record.Complete),
 		Findings: findingPoints(p.Probe.Validity), Picture: predictionPicture(of)}
-	d.Brief, d.Verdict = doubt(p.Probe.Validity)
+	d.Brief = doubt(p.Probe.Validity)
+	d.conclude(p.Probe.Validity, record.Complete, predictionTitle(p.Probe), "")
+	d.Summary = predictionSection(of).Table
 	d.Facts = Facts("storage", probeStack(p.Probe.Storage), "directory", p.Probe.Specification.Directory, "volume", p.Probe.Volume)
 	d.Sections = appendFilled(nil, predictionSection(of))
 	return d

@@ -23,7 +23,7 @@ func probesDocument(ps *Probes) *Document {
 	d := &Document{Title: figure.Plural(len(ps.Probes), "probe") + " of storage", Grade: Good}
 	for i, p := range ps.Probes {
 		one := probeDocument(p, nil)
-		d.Findings = append(d.Findings, Point{one.Grade, ps.Names[i], one.Verdict})
+		d.Findings = append(d.Findings, Point{one.Grade, ps.Names[i], one.Answer})
 		for _, f := range slices.Concat(one.Objectives, one.Findings) {
 			if f.Grade != Good && f.Grade != Note {
 				d.Findings = append(d.Findings, Point{f.Grade, ps.Names[i], f.Text})
@@ -38,10 +38,30 @@ func probesDocument(ps *Probes) *Document {
 			d.Grade = f.Grade
 		}
 	}
+	d.conclude(nil, record.Complete, probesAnswer(ps), "each place measured once", d.Findings...)
+	d.Summary = ps.Table()
 	d.Sections = appendFilled(nil, Section{ID: "probes", Title: "side by side", Table: ps.Table(),
 		Lines: []string{"Each place is measured once, one after the other. Repeat the probes before you trust a difference of less " +
 			"than 10 %."}})
 	return d
+}
+
+// probesAnswer names the place with the most commits, and those that lie.
+func probesAnswer(ps *Probes) string {
+	var lying []string
+	best := -1
+	for i, p := range ps.Probes {
+		if p.Verdict == record.Lying {
+			lying = append(lying, ps.Names[i])
+		} else if j := p.Journal; j != nil && (best < 0 || j.Ceiling > ps.Probes[best].Journal.Ceiling) {
+			best = i
+		}
+	}
+	text := prefixed("LYING disks: ", strings.Join(lying, ", "))
+	if best >= 0 {
+		text = join("; ", text, fmt.Sprintf("%s does the most commits: %s/s", ps.Names[best], figure.Rate(ps.Probes[best].Journal.Ceiling)))
+	}
+	return cmp.Or(text, figure.Plural(len(ps.Probes), "probe")+" of storage")
 }
 
 // Table has a row for each probe, and the columns that one of them has a value for.
@@ -98,6 +118,7 @@ type Doctors struct {
 
 func doctorsDocument(ds *Doctors) *Document {
 	d := &Document{Title: figure.Plural(len(ds.Doctors), "place") + " examined"}
+	d.Answer, d.Sure = d.Title, "settings as they are now; nothing was measured"
 	for _, why := range ds.Failed {
 		d.Findings = append(d.Findings, Point{Bad, "not examined", why})
 	}
@@ -121,6 +142,7 @@ func doctorsDocument(ds *Doctors) *Document {
 		}
 	}
 	slices.SortFunc(checks.Table.Rows, func(a, b []string) int { return cmp.Compare(a[0], b[0]) })
+	d.Summary, d.Short = checks.Table, d.Findings
 	d.Sections = appendFilled(nil, checks)
 	for _, severity := range []string{record.DoctorCritical, record.DoctorWarning, record.DoctorAdvice,
 		record.DoctorUnknown} {

@@ -21,7 +21,9 @@ func runDocument(r *record.Run, on *runFiles) *Document {
 	d := &Document{Title: runTitle(r), Grade: gradeOf(r.Validity, r.Status), Problem: r.Problem,
 		Objectives: objectivePoints(r.Objectives), Findings: findingPoints(r.Validity), Record: r.Specification.Out}
 	h := runObjectives(r)
-	d.Brief, d.Verdict = verdict(h, r.Validity, r.Status)
+	d.Brief = verdict(h, r.Validity, r.Status)
+	d.conclude(r.Validity, r.Status, runAnswer(r, h), runBasis(r))
+	d.Summary, d.Next = runSummary(r), reportNext()
 	switch {
 	case h.missed > 0:
 		d.Grade = Bad

@@ -198,9 +198,13 @@ func (d *Document) markdown(w io.Writer) error {
 // head are the sections that say in Markdown what a page says first.
 func (d *Document) head() []Section {
 	first := Section{}
-	for _, f := range Facts("verdict", d.Verdict, "problem", d.Problem) {
+	if d.Answer != d.Title {
+		first.Lines = append(first.Lines, d.Answer)
+	}
+	for _, f := range Facts("sure", d.Sure, "problem", d.Problem, "next", d.Next.Command) {
 		first.Lines = append(first.Lines, f.Name+": "+f.Value)
 	}
+	first.Lines = slices.DeleteFunc(first.Lines, func(s string) bool { return s == "" })
 	return appendFilled([]Section{first}, Section{Title: "objectives", Points: d.Objectives}, Section{Title: "findings", Points: d.Findings},
 		Section{Title: "details", Facts: d.AllFacts()})
 }

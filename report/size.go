@@ -59,7 +59,9 @@ func sizeNumber(x float64) string {
 // sizeDocument describes a size: reasons, price, measurements, alternatives, doubts.
 func sizeDocument(r *record.Sizing) *Document {
 	d := &Document{Title: sizeTitle(r), Grade: gradeOf(r.Validity, record.Complete), Findings: findingPoints(r.Validity)}
-	d.Brief, d.Verdict = doubt(r.Validity)
+	d.Brief = doubt(r.Validity)
+	d.conclude(r.Validity, record.Complete, sizeTitle(r), "")
+	d.Summary = sizeSummary(r)
 	d.Sections = appendFilled(nil, Section{ID: "reasons", Title: "reasons", Lines: r.Reasons}, sizePrice(r),
 		sizeChoices(r), sizeRefused(r), sizeMultipliers(r), sizeWorkloads(r), sizeObjectives(r))
 	for i := range r.Workloads {

@@ -7,8 +7,10 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/plimsoll-bench/plimsoll/internal/safeopen"
+	"github.com/plimsoll-bench/plimsoll/internal/shellword"
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
 )
@@ -64,6 +66,10 @@ func (s *Source) Document() *Document {
 	d := kindIn(s.Result).document(s.Result, s.files)
 	if s.files == nil {
 		d.Sections = append(d.Sections, s.repeat()...)
+	}
+	d.Next.Command = strings.ReplaceAll(d.Next.Command, "DIR", shellword.Quote(filepath.Base(s.Dir)))
+	if s.Dir == "" || d.Next.Why == reportNext().Why { // the page is that
+		d.Next = Next{}
 	}
 	return d
 }

@@ -22,12 +22,23 @@ func studyDocument(s *record.Study, on *studyFiles) *Document {
 		Tiles: v.tiles(), Checks: v.checks(),
 		Findings: append(comparisonPoints(s.Comparisons), findingPoints(s.Validity)...)}
 	h := studyObjectives(s)
-	d.Brief, d.Verdict = verdict(h, s.Validity, s.Status)
-	d.Verdict = join("; ", decidedAnswer(s), d.Verdict)
+	d.Brief = verdict(h, s.Validity, s.Status)
 	if h.missed > 0 {
 		d.Grade = Bad
 	}
 	d.Objectives = studyObjectivePoints(s.Objectives)
+	answer := studyAnswer(s, h)
+	if decided := decidedAnswer(s); decided != "" {
+		answer = join("; ", h.short(), decided)
+	}
+	d.conclude(s.Validity, s.Status, answer, studyBasis(s))
+	d.Summary, d.Next = changesSummary(s.Comparisons), reportNext()
+	if command := decidedNext(s); command != "" {
+		d.Next = Next{command, "continues for another " + elapsed(s.Specification.Budget.Std())}
+	}
+	if done, planned := progress(s); done < planned && s.Status != record.Running {
+		d.Next = Next{"plimsoll study resume DIR", "the trials that are missing"}
+	}
 	if len(d.Objectives) > mostObjectives {
 		d.Sections = append(d.Sections, Section{ID: "objectives", Title: "objectives", Points: d.Objectives})
 		d.Objectives = short(d.Objectives, mostObjectives, "objective")
@@ -38,7 +49,6 @@ func studyDocument(s *record.Study, on *studyFiles) *Document {
 	}
 	asked := s.Specification
 	d.Facts = Facts(
-		"next", decidedNext(s),
 		"capacity", capacity,
 		"comparisons", comparisonsText(s.Comparisons),
 		"engine", s.Engine,

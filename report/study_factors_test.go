@@ -64,8 +64,8 @@ func TestObjectivesHaveThreeStates(t *testing.T) {
 		}
 	}
 	s.Objectives = s.Objectives[:1]
-	if d := Of(s); !strings.Contains(d.Verdict, "unknown") || d.Grade == Bad {
-		t.Errorf("%q, %s", d.Verdict, d.Grade)
+	if d := Of(s); !strings.Contains(d.Answer, "unknown") || d.Grade == Bad {
+		t.Errorf("%q, %s", d.Answer, d.Grade)
 	}
 }
 

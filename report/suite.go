@@ -1,13 +1,11 @@
 package report
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
-	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/published"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/spec"
@@ -103,32 +101,6 @@ func suiteTitle(s *Suite) string {
 	return text
 }
 
-// suiteVerdict says how far the document was found again, and whether that can be believed.
-func suiteVerdict(s *Suite) string {
-	belief := map[measure.Severity]string{measure.Invalid: "INVALID in parts", measure.Warning: "valid, with warnings"}[s.Worst()]
-	belief = cmp.Or(belief, "valid")
-	if s.Record.Budget == record.BudgetSmoke {
-		belief = "a smoke test, whose figures prove nothing"
-	}
-	if s.Record.Status != record.Complete {
-		belief += " (" + string(s.Record.Status) + ")"
-	}
-	counts, all := s.Record.Counts, s.counted()
-	if all == 0 {
-		return belief
-	}
-	words := []string{}
-	for _, x := range []struct {
-		of   record.Agreement
-		text string
-	}{{record.Agrees, "agreeing"}, {record.Compatible, "compatible but not confirmed"},
-		{record.SameDirection, "in the same direction with another size"}, {record.Disagrees, "disagreeing"},
-		{record.NotTold, "inconclusive"}, {record.NotMeasured, "not measured"}} {
-		words = append(words, fmt.Sprintf("%d %s", counts[x.of], x.text))
-	}
-	return fmt.Sprintf("of %s of the document: %s; %s", figure.Plural(all, "statement"), strings.Join(words, ", "), belief)
-}
-
 // counted is the number of statements that count.
 func (s *Suite) counted() (all int) {
 	for _, n := range s.Record.Counts {
@@ -155,18 +127,24 @@ func partFinding(p *judge.Part) string {
 	return probeFinding(p.Probe)
 }
 
-// studyFinding names the largest certain change of the throughput, or of another metric if there is none.
-func studyFinding(s *record.Study) string {
-	var best *record.Comparison
-	for i := range s.Comparisons {
-		c := &s.Comparisons[i]
+// largestChange is the largest certain change of the throughput, or of another metric if there is none. It is nil
+// without any.
+func largestChange(list []record.Comparison) (best *record.Comparison) {
+	for i := range list {
+		c := &list[i]
 		certain := c.Ratio != nil && (c.Verdict == record.Better || c.Verdict == record.Worse)
 		if certain && (best == nil || c.Metric == "throughput" && best.Metric != "throughput" ||
 			(c.Metric == "throughput") == (best.Metric == "throughput") && distance(c) > distance(best)) {
 			best = c
 		}
 	}
-	text, _ := verdict(studyObjectives(s), s.Validity, s.Status)
+	return best
+}
+
+// studyFinding names the largest certain change of the throughput, or of another metric if there is none.
+func studyFinding(s *record.Study) string {
+	best := largestChange(s.Comparisons)
+	text := verdict(studyObjectives(s), s.Validity, s.Status)
 	if words := verdictCounts(s.Comparisons); words != "" {
 		text += "; " + words
 	}
@@ -199,7 +177,15 @@ func probeFinding(p *record.Probe) string {
 
 // scaleText says at which part of the document's size it was repeated.
 func scaleText(s spec.Scale) string {
-	var words []string
+	words := scaleWords(s)
+	if len(words) == 0 {
+		return "1: as the document has it"
+	}
+	return strings.Join(words, ", ") + " of the document's; levels have the document's names"
+}
+
+// scaleWords are what was scaled, and by which factor.
+func scaleWords(s spec.Scale) (words []string) {
 	for _, x := range []struct {
 		name string
 		by   spec.Fraction
@@ -208,10 +194,7 @@ func scaleText(s spec.Scale) string {
 			words = append(words, x.name+" "+x.by.String())
 		}
 	}
-	if len(words) == 0 {
-		return "1: as the document has it"
-	}
-	return strings.Join(words, ", ") + " of the document's; levels have the document's names"
+	return words
 }
 
 // suiteScale says at which part of the document's size a suite was repeated; where its parts have scales of their

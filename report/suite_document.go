@@ -17,10 +17,11 @@ import (
 // the document agree, and whether its advice applies here.
 func suiteDocument(s *Suite, on *suiteFiles) *Document {
 	r := s.Record
-	d := &Document{Title: suiteTitle(s), Sentence: true, Verdict: suiteVerdict(s), Problem: r.Problem,
+	d := &Document{Title: suiteTitle(s), Sentence: true, Problem: r.Problem,
 		Grade: SuiteGrade(r), Checks: s.checks(),
 		Findings: append(s.points(), s.doubts()...), Facts: s.facts()}
-	d.Brief = d.Verdict
+	s.head(d)
+	d.Brief = d.Answer + "; " + s.belief()
 	if d.Problem == "" && s.Problem != "" {
 		d.Problem = "the document cannot be shown: " + s.Problem
 	}

@@ -27,42 +27,55 @@ func (h objectiveCounts) words() string {
 	return "holds: " + fmt.Sprint(h.met) + of + "met"
 }
 
-// doubt is the validity of a result, for a list and for a document, which has the reasons below.
-func doubt(list []measure.Finding) (brief, text string) {
+// short answers the question of the objectives in the first line, "" where there were none.
+func (h objectiveCounts) short() string {
+	of := fmt.Sprintf(" of %s ", figure.Plural(h.all(), "objective"))
+	switch {
+	case h.all() == 0:
+		return ""
+	case h.missed > 0:
+		return fmt.Sprint(h.missed) + of + "missed"
+	case h.unknown > 0:
+		return fmt.Sprint(h.unknown) + of + "unknown"
+	}
+	return fmt.Sprint(h.met) + of + "met"
+}
+
+// doubt is the validity of a result, for a list.
+func doubt(list []measure.Finding) string {
 	switch measure.Worst(list) {
 	case measure.Invalid:
-		return "INVALID", "INVALID: do not use these figures; the reasons are below"
+		return "INVALID"
 	case measure.Warning:
-		return "valid, with warnings", "valid, with warnings; see below"
+		return "valid, with warnings"
 	}
-	return "valid", "valid"
+	return "valid"
 }
 
 // refuse is the verdict of a question that the records do not answer.
 func (d *Document) refuse(reasons []string) {
 	if len(reasons) > 0 {
-		d.Brief, d.Verdict = "refused", "refused: these records do not answer it; the reasons are below"
-		d.Grade = Warn
+		d.Brief, d.Sure, d.Grade = "refused", "refused: these records do not answer it", Warn
+		for _, why := range reasons {
+			d.Short = append(d.Short, Point{Warn, "", why})
+		}
 	}
 }
 
-// verdict combines the outcome with the validity, for a list and for a document. An invalid result begins with that.
-func verdict(h objectiveCounts, findings []measure.Finding, status record.Status) (brief, text string) {
-	join := func(belief string) string {
-		if status != record.Complete {
-			belief += " (" + string(status) + ")"
-		}
-		switch words := h.words(); {
-		case words == "":
-			return belief
-		case measure.Worst(findings) == measure.Invalid:
-			return fmt.Sprintf("%s; %d of %s met", belief, h.met, figure.Plural(h.all(), "objective"))
-		default:
-			return words + "; " + belief
-		}
+// verdict combines the outcome with the validity, for a list. An invalid result begins with that.
+func verdict(h objectiveCounts, findings []measure.Finding, status record.Status) string {
+	belief := doubt(findings)
+	if status != record.Complete {
+		belief += " (" + string(status) + ")"
 	}
-	brief, text = doubt(findings)
-	return join(brief), join(text)
+	switch words := h.words(); {
+	case words == "":
+		return belief
+	case measure.Worst(findings) == measure.Invalid:
+		return fmt.Sprintf("%s; %d of %s met", belief, h.met, figure.Plural(h.all(), "objective"))
+	default:
+		return words + "; " + belief
+	}
 }
 
 func runObjectives(r *record.Run) (h objectiveCounts) {

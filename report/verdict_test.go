@@ -19,21 +19,21 @@ func TestVerdictSaysFirstWhetherItHolds(t *testing.T) {
 		want       string
 	}{
 		{nil, nil, record.Complete, "valid"},
-		{nil, warned, record.Interrupted, "valid, with warnings; see below (interrupted)"},
+		{nil, warned, record.Interrupted, "valid, with warnings (interrupted)"},
 		{[]measure.ObjectiveResult{met}, nil, record.Complete, "holds: 1 of 1 objective met; valid"},
 		{[]measure.ObjectiveResult{met, missed, unknown}, nil, record.Complete, "does not hold: 1 of 3 objectives missed; valid"},
 		{[]measure.ObjectiveResult{met, unknown}, nil, record.Complete, "undecided: 1 of 2 objectives unknown; valid"},
-		{[]measure.ObjectiveResult{met, missed}, invalid, record.Complete, "INVALID: do not use these figures; the reasons are below; 1 of 2 objectives met"},
+		{[]measure.ObjectiveResult{met, missed}, invalid, record.Complete, "INVALID; 1 of 2 objectives met"},
 	} {
 		r := &record.Run{Objectives: c.objectives, Head: record.Head{Validity: c.findings, Status: c.status}}
-		if got := Of(r).Verdict; got != c.want {
+		if got := Of(r).Brief; got != c.want {
 			t.Errorf("got %q, want %q", got, c.want)
 		}
 	}
 	s := &record.Study{Head: record.Head{Status: record.Complete},
 		Objectives: []record.ConfigurationObjective{{Holds: true, N: 3}, {N: 3}, {N: 3, Exploratory: true}}}
-	if d, want := Of(s), "does not hold: 1 of 2 objectives missed; valid"; d.Verdict != want || d.Grade != Bad {
-		t.Errorf("got %q (%s), want %q", d.Verdict, d.Grade, want)
+	if d, want := Of(s), "does not hold: 1 of 2 objectives missed; valid"; d.Brief != want || d.Grade != Bad {
+		t.Errorf("got %q (%s), want %q", d.Brief, d.Grade, want)
 	}
 	s.Objectives, s.Validity = nil, invalid
 	if got := Of(s).Brief; got != "INVALID" {

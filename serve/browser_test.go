@@ -121,7 +121,7 @@ func TestBrowserWithoutScripts(t *testing.T) {
 	q := b.Page(t) // the first page may just load itself again, which would end its visit of another one
 	q.NoScript(true)
 	q.Open(s.url("/record/" + idOf("r") + "?token=" + testToken))
-	q.Wait(`document.querySelector(".verdict").textContent.includes("(interrupted)")`)
+	q.Wait(`document.querySelector(".sure").textContent.includes("(interrupted)")`)
 }
 
 func TestBrowserFollowsARun(t *testing.T) {
@@ -168,7 +168,7 @@ func TestBrowserFollowsARun(t *testing.T) {
 	// The button ends the run, and the page becomes its report.
 	p.Click("#actions button")
 	p.Wait(`document.querySelector(".live.ended") || location.pathname.startsWith("/record/")`)
-	p.Wait(`location.pathname.startsWith("/record/") && document.querySelector(".verdict").textContent.includes("(interrupted)")`)
+	p.Wait(`location.pathname.startsWith("/record/") && document.querySelector(".sure").textContent.includes("(interrupted)")`)
 	keepPicture(p, "live-ended")
 	alone.Wait(`document.querySelector(".live.ended")`)
 	if got := alone.Text(`document.querySelectorAll('a[href^="/"]').length`); got != "0" {

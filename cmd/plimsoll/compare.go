@@ -23,7 +23,7 @@ type judgeFlags struct {
 }
 
 func (f *judgeFlags) add(cmd *cobra.Command, formats []string, verdicts string) {
-	formatFlag(cmd.Flags(), &f.format, "result", formats...)
+	resultFlags(cmd.Flags(), &f.format, formats...)
 	cmd.Flags().StringSliceVar(&f.metrics, "metric", nil, "`metrics`, for example throughput,read.p99,errors (default: throughput, errors, and mean and p99 of each operation)")
 	cmd.Flags().StringVar(&f.margin, "margin", "3%", "smallest `change` that matters")
 	cmd.Flags().StringVarP(&f.output, "output", "o", "", "output `file` (default and -: standard output)")

@@ -120,7 +120,7 @@ func (f *diskFlags) add(cmd *cobra.Command) {
 	flags.StringVar(&f.out, "out", "", "`directory` of the record (default plimsoll-data/runs/TIME-disk)")
 	flags.StringVar(&f.limit, "for", "15m", "with two directories: longest `time`; without an answer until then, it is unknown")
 	flags.BoolVar(&f.noRecord, "no-record", false, "write no record")
-	formatFlag(flags, &f.format, "result", formats()...)
+	resultFlags(flags, &f.format, formats()...)
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "show no progress")
 	flags.BoolVar(&f.iostat, "iostat", false, "print statistics of the devices every second, like iostat -x")
 	flags.BoolVar(&f.force, "force", false, "probe a directory that has a database or is in memory")
@@ -266,7 +266,7 @@ func (f *diskFlags) finish(ctx context.Context, env *environment, w *record.Prob
 	if f.packed != "" {
 		return errors.Join(packRecord(env, out), ending(w.Probe.Conclude()))
 	}
-	if err := printResult(env.stdout, w.Probe, f.format); err != nil {
+	if err := printRecord(env.stdout, out, w.Probe, f.format); err != nil {
 		return err
 	}
 	if out != "" && !f.quiet {

@@ -68,7 +68,7 @@ finding.` + addressHelp,
 	}
 	cmd.Flags().StringVar(&uri, "uri", "", "`address` of a server; env:NAME, @FILE or @- hide it")
 	cmd.Flags().StringVar(&probe, "probe", "", "`record` of plimsoll disk, for measured values")
-	formatFlag(cmd.Flags(), &format, "result", "text", "md", "json")
+	resultFlags(cmd.Flags(), &format, "text", "md", "json")
 	pods.add(cmd.Flags())
 	return cmd
 }

@@ -1,96 +1,340 @@
 package main
 
 import (
-	"bytes"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
+	"github.com/plimsoll-bench/plimsoll/internal/visible"
 	"github.com/plimsoll-bench/plimsoll/report"
 )
 
-const textWidth = 100 // columns of running text
+const (
+	textWidth   = 100 // columns of running text of everything that is no document
+	screenWidth = 80  // columns of documents where there is no terminal
+	widest      = 140 // columns of running text of documents, at most
+	screenLines = 24  // lines of a first screen
+	mostDoubts  = 3   // findings on a first screen
+)
 
-// writeDocument prints a document for the terminal: verdict and findings first, then facts, then sections. It removes
-// control characters from texts of records.
-func writeDocument(w io.Writer, d *report.Document) error {
-	var b bytes.Buffer
-	fmt.Fprintln(&b, report.Clean(d.Title))
+// screen is what documents are printed on.
+type screen struct {
+	columns int
+	colour  bool
+}
+
+// screenOf is the screen of a writer: that of an outlet, or one without a terminal.
+func screenOf(w io.Writer) screen {
+	s := screen{}
+	if o, ok := w.(*outlet); ok {
+		s = o.screen
+	}
+	if s.columns <= 0 {
+		s.columns = screenWidth
+	}
+	return s
+}
+
+// styles are the colours of grades, as parameters of the escape sequence SGR.
+var styles = map[report.Grade]string{report.Good: "32", report.Warn: "33", report.Bad: "31"}
+
+const (
+	bold  = "1"
+	faint = "2"
+)
+
+// printer prints a document. It removes control characters from texts of records.
+type printer struct {
+	screen
+	lines [][]span
+}
+
+// span is a part of a line in one style.
+type span struct{ style, text string }
+
+// writeDocument prints a document: its first screen, or everything. A document without an answer is printed completely.
+func writeDocument(w io.Writer, d *report.Document, everything bool) error {
+	p := &printer{screen: screenOf(w)}
+	if everything || d.Answer == "" {
+		p.everything(d)
+	} else {
+		p.first(d)
+	}
+	for _, line := range p.lines {
+		for _, s := range append(line, span{text: "\n"}) {
+			if err := p.write(w, s); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// write writes a span. Escape sequences go past the outlet, texts through it.
+func (p *printer) write(w io.Writer, s span) error {
+	begin, end := "", ""
+	if p.colour && s.style != "" {
+		begin, end = "\x1b["+s.style+"m", "\x1b[0m"
+	}
+	for _, part := range []struct {
+		to   io.Writer
+		text string
+	}{{direct(w), begin}, {w, s.text}, {direct(w), end}} {
+		if part.text == "" {
+			continue
+		}
+		if _, err := io.WriteString(part.to, part.text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *printer) line(spans ...span) { p.lines = append(p.lines, spans) }
+
+// blank adds an empty line, unless there is one already.
+func (p *printer) blank() {
+	if n := len(p.lines); n > 0 && len(p.lines[n-1]) > 0 {
+		p.line()
+	}
+}
+
+// text adds running text of a record behind a prefix, in as many lines as it takes, or at most so many. Later lines are
+// indented by the width of the prefix and by hang.
+func (p *printer) text(style, prefix, text string, hang, most int) {
+	indent := utf8.RuneCountInString(prefix) + hang
+	width := min(p.columns, widest) - indent
+	lines := strings.Split(wrap(report.Clean(text), width, strings.Repeat(" ", indent)), "\n")
+	if most > 0 && len(lines) > most {
+		last := clipped(strings.TrimSpace(lines[most-1])+" "+strings.Repeat("x", width), width)
+		lines = append(lines[:most-1], strings.Repeat(" ", indent)+last)
+		if most == 1 {
+			lines[0] = last
+		}
+	}
+	for i, line := range lines {
+		if i == 0 && prefix != "" {
+			p.line(span{style, prefix}, span{style, line})
+			continue
+		}
+		p.line(span{style, line})
+	}
+}
+
+// clipped is the beginning of a text that has room in a width, without breaking a word.
+func clipped(text string, width int) string {
+	if utf8.RuneCountInString(text) <= width {
+		return text
+	}
+	short := ""
+	for _, word := range strings.Fields(text) {
+		next := strings.TrimSpace(short + " " + word)
+		if utf8.RuneCountInString(next)+2 > width && short != "" {
+			break
+		}
+		short = next
+	}
+	if short == text { // one word
+		return text
+	}
+	return short + " …"
+}
+
+// first prints the first screen: the answer, how sure it is, the worst findings, a small table and the next command.
+func (p *printer) first(d *report.Document) {
+	p.head(d, 3)
+	if d.Problem != "" {
+		p.text(styles[report.Bad], "  ", d.Problem, 0, 2)
+	}
+	if d.Title != d.Answer {
+		p.blank()
+		p.text(faint, "", d.Title, 2, 2)
+	}
+	p.blank()
+	for _, doubt := range d.Short[:min(mostDoubts, len(d.Short))] {
+		p.point(doubt, 1)
+	}
+	if n := len(d.Short) - mostDoubts; n > 0 {
+		p.text("", "  ", "and "+plural(n, "more finding")+": add --verbose", 0, 1)
+	}
+	next := &printer{screen: p.screen}
+	next.next(d)
+	if d.Summary != nil && len(d.Summary.Rows) > 0 {
+		p.blank()
+		p.summary(d.Summary, screenLines-len(p.lines)-len(next.lines)-1)
+	}
+	p.blank()
+	p.lines = append(p.lines, next.lines...)
+}
+
+// head prints the answer in at most so many lines, if any, and how sure it is.
+func (p *printer) head(d *report.Document, most int) {
+	if d.Answer == "" {
+		return
+	}
+	style, sign := bold, report.Point{Grade: d.Grade}.Sign()
+	if colour := styles[d.Grade]; colour != "" {
+		style += ";" + colour
+	}
+	if sign == "" {
+		sign = "·"
+	}
+	p.text(style, sign+" ", d.Answer, 0, most)
+	if d.Sure != "" {
+		p.text("", "  ", d.Sure, 0, min(most, 2))
+	}
+}
+
+// point prints a point in at most so many lines, if any.
+func (p *printer) point(x report.Point, most int) {
+	text := x.Text
+	if x.Mark != "" {
+		text = x.Mark + " " + text
+	}
+	n := len(p.lines)
+	p.text("", x.Sign()+" ", text, 0, most)
+	p.lines[n][0].style = styles[x.Grade]
+}
+
+// next prints the next command and what it is for.
+func (p *printer) next(d *report.Document) {
+	next := d.Next
+	if next.Command == "" {
+		p.text("", "next  ", "add --verbose for all findings, settings and tables", 0, 0)
+		return
+	}
+	// A command is not wrapped, because it is copied.
+	line := "next  " + report.Clean(next.Command)
+	if why := "  # " + report.Clean(next.Why); next.Why != "" && utf8.RuneCountInString(line+why) <= p.columns {
+		line += why
+	}
+	p.line(span{text: line})
+}
+
+// summary prints a table in at most so many lines: without the columns that have no room, which are the last ones.
+func (p *printer) summary(t *report.Table, most int) {
+	if n := len(t.Rows); n > most-1 {
+		rest := *t
+		rest.Rows = t.Rows[:max(1, most-2)]
+		p.summary(&rest, most)
+		p.text("", "  ", fmt.Sprintf("and %s: add --verbose", plural(n-len(rest.Rows), "more row")), 0, 1)
+		return
+	}
+	for columns := len(t.Header); columns > 0; columns-- {
+		part := cells(t, columns)
+		// The last column of words may be clipped, if a few words have room.
+		if words := columns == len(t.Header) && t.LeftAligned(columns-1) && columns > 1; words {
+			room := p.columns - part.width() + part.widths()[columns-1]
+			for _, row := range part.rows {
+				if room >= 16 {
+					row[columns-1] = clipped(row[columns-1], room)
+				}
+			}
+		}
+		if part.width() <= p.columns || columns == 1 {
+			p.table(part)
+			return
+		}
+	}
+}
+
+// cells are the first columns of a table with its header.
+func cells(t *report.Table, columns int) *table {
+	of := &table{left: t.Left, last: max(0, t.Last-(len(t.Header)-columns))}
+	for _, row := range append([][]string{t.Header}, t.Rows...) {
+		list := make([]string, columns)
+		for i := range list {
+			if i < len(row) {
+				list[i] = report.Clean(row[i])
+			}
+		}
+		of.row(list...)
+	}
+	return of
+}
+
+func (p *printer) table(t *table) {
+	var b strings.Builder
+	t.write(&b, "")
+	for line := range strings.Lines(b.String()) {
+		p.line(span{text: strings.TrimSuffix(line, "\n")})
+	}
+}
+
+// everything prints a document: its head, findings with their texts, facts, then sections.
+func (p *printer) everything(d *report.Document) {
+	p.head(d, 0)
+	if d.Title != d.Answer {
+		p.blank()
+		p.text("", "", d.Title, 2, 0)
+	}
 	width := 10
 	for _, f := range d.Facts {
 		width = max(width, utf8.RuneCountInString(f.Name))
 	}
-	if head := report.Facts("verdict", d.Verdict, "problem",
-		d.Problem); len(head)+len(d.Objectives)+len(d.Findings) > 0 {
-		fmt.Fprintln(&b)
-		textFacts(&b, head, width)
-		for _, p := range append(d.Objectives, d.Findings...) {
-			textPoint(&b, p, strings.Repeat(" ", width))
-		}
+	p.blank()
+	p.facts(report.Facts("problem", d.Problem), width)
+	for _, x := range slices.Concat(d.Objectives, d.Findings) {
+		p.point(x, 0)
 	}
-	if facts := d.AllFacts(); len(facts) > 0 {
-		fmt.Fprintln(&b)
-		textFacts(&b, facts, width)
-	}
+	p.blank()
+	p.facts(d.AllFacts(), width)
 	if f := d.Picture; f != nil {
-		fmt.Fprintf(&b, "\n%s\n%s\n", f.Title, strings.Repeat("-", utf8.RuneCountInString(f.Title)))
+		p.heading(f.Title)
 		for _, line := range f.Lines() {
-			fmt.Fprintln(&b, report.Clean(line))
+			p.line(span{text: report.Clean(line)})
 		}
-		fmt.Fprintln(&b, wrap(report.Clean(f.Note), textWidth, "  "))
+		p.text("", "", f.Note, 2, 0)
 	}
 	for i := range d.Sections {
 		if s := &d.Sections[i]; !s.Appendix {
-			textSection(&b, s, width)
+			p.section(s, width)
 		}
 	}
-	if d.Record != "" {
-		fmt.Fprintf(&b, "\nrecord      %s\n", report.Clean(d.Record))
+	p.blank()
+	p.facts(report.Facts("record", d.Record), width)
+	if d.Answer != "" && d.Next.Command != "" {
+		p.next(d)
 	}
-	_, err := w.Write(b.Bytes())
-	return err
 }
 
-// textFacts prints names and values in two columns.
-func textFacts(b *bytes.Buffer, list []report.Fact, width int) {
+func (p *printer) heading(title string) {
+	p.blank()
+	if title = report.Clean(title); title != "" {
+		p.line(span{bold, title})
+		p.line(span{faint, strings.Repeat("-", utf8.RuneCountInString(title))})
+	}
+}
+
+// facts prints names and values in two columns.
+func (p *printer) facts(list []report.Fact, width int) {
 	for _, f := range list {
-		fmt.Fprintf(b, "%-*s  %s\n", width, f.Name, wrap(report.Clean(f.Value), textWidth-width-2,
-			strings.Repeat(" ", width+2)))
+		p.text("", fmt.Sprintf("%-*s  ", width, f.Name), f.Value, 0, 0)
 	}
 }
 
-func textPoint(b *bytes.Buffer, p report.Point, indent string) {
-	fmt.Fprintf(b, "%s%s\n", indent, wrap(report.Clean(p.String()), textWidth-len(indent), indent+"  "))
-}
-
-func textSection(b *bytes.Buffer, s *report.Section, width int) {
-	fmt.Fprintln(b)
-	if title := report.Clean(s.Heading()); title != "" {
-		fmt.Fprintf(b, "%s\n%s\n", title, strings.Repeat("-", utf8.RuneCountInString(title)))
-	}
+func (p *printer) section(s *report.Section, width int) {
+	p.heading(s.Heading())
 	for _, line := range s.Lines {
-		fmt.Fprintln(b, wrap(report.Clean(line), textWidth, "  "))
+		p.text("", "", line, 2, 0)
 	}
-	for _, p := range s.Points {
-		textPoint(b, p, "")
+	for _, x := range s.Points {
+		p.point(x, 0)
 	}
-	textFacts(b, s.Facts, width)
+	p.facts(s.Facts, width)
 	if s.Table != nil && len(s.Table.Rows) > 0 {
 		narrow := s.Table.Narrow()
-		t := table{left: narrow.Left, last: narrow.Last}
-		for _, row := range append([][]string{narrow.Header}, narrow.Rows...) {
-			cells := make([]string, len(narrow.Header))
-			for i := range cells {
-				if i < len(row) {
-					cells[i] = report.Clean(row[i])
-				}
-			}
-			t.row(cells...)
+		p.table(cells(narrow, len(narrow.Header)))
+	}
+	if s.Code != nil { // it is copied, so its lines stay whole
+		p.text("", "", s.Code.Label+":", 2, 0)
+		for line := range strings.SplitSeq(visible.Lines(s.Code.Text), "\n") {
+			p.line(span{text: "  " + line})
 		}
-		t.write(b, "")
 	}
 	for i, n := range s.Notes {
-		fmt.Fprintf(b, "[%d] %s\n", i+1, wrap(report.Clean(n), textWidth-4, "    "))
+		p.text("", fmt.Sprintf("[%d] ", i+1), n, 0, 0)
 	}
 }

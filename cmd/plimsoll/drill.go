@@ -119,7 +119,7 @@ func newDrillCommand(env *environment) *cobra.Command {
 		fs.BoolVar(&o.anyway, "anyway", false, "begin although members are down or late, or a fault of another drill is in effect")
 		o.engine.add(cmd)
 	}, "dry-run", "yes-break-it")
-	formatFlag(fs, &o.format, "result", "text", "md", "json", "csv")
+	resultFlags(fs, &o.format, "text", "md", "json", "csv")
 	fs.BoolVarP(&o.quiet, "quiet", "q", false, "show no progress")
 	fs.BoolVar(&o.dry, "print-spec", false, "print the specification with all defaults as YAML and exit")
 	webFlag(cmd, &o.web)
@@ -193,7 +193,7 @@ func (o *drillOptions) run(cmd *cobra.Command, env *environment, args []string) 
 	if d == nil {
 		return runError(err)
 	}
-	if perr := printResult(env.stdout, d, o.format); perr != nil {
+	if perr := printRecord(env.stdout, dir, d, o.format); perr != nil {
 		return perr
 	}
 	fmt.Fprintf(env.stderr, "record: %s\n", dir)

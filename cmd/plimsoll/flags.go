@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -33,6 +34,37 @@ func formatFlag(fs *pflag.FlagSet, format *string, of string, known ...string) {
 	fs.Var(&formatValue{format, known}, "format", "`format` of the "+of+": "+strings.Join(known, ", "))
 }
 
+// resultFlags adds the format of a result, and --verbose, which prints everything in the format text.
+func resultFlags(fs *pflag.FlagSet, format *string, known ...string) {
+	formatFlag(fs, format, "result", known...)
+	fs.Var(verboseValue{format}, "verbose", "print all findings with their texts, settings and tables (format text)")
+	fs.Lookup("verbose").NoOptDefVal = "true"
+}
+
+// verbose is the format that --verbose makes of text.
+const verbose = "verbose"
+
+// verboseValue is the switch between the formats text and verbose.
+type verboseValue struct{ format *string }
+
+func (v verboseValue) String() string {
+	return strconv.FormatBool(v.format != nil && *v.format == verbose)
+}
+func (v verboseValue) Type() string { return "bool" }
+
+func (v verboseValue) Set(text string) error {
+	on, err := strconv.ParseBool(text)
+	switch {
+	case err != nil:
+		return err
+	case on && *v.format == "text":
+		*v.format = verbose
+	case !on && *v.format == verbose:
+		*v.format = "text"
+	}
+	return nil
+}
+
 type formatValue struct {
 	format *string
 	known  []string
@@ -45,7 +77,9 @@ func (v *formatValue) Set(text string) error {
 	if !slices.Contains(v.known, text) {
 		return fmt.Errorf("unknown format %q%s (known: %s)", text, nearest.DidYouMean(text, v.known), strings.Join(v.known, ", "))
 	}
-	*v.format = text
+	if text != "text" || *v.format != verbose {
+		*v.format = text
+	}
 	return nil
 }
 

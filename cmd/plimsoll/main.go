@@ -6,6 +6,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"os"
@@ -31,6 +32,7 @@ type environment struct {
 	unsetenv func(string) error // removes a variable from the environment of child processes; may be nil
 	secrets  *redact.Known      // secrets of addresses, hidden in errors
 	now      func() time.Time
+	columns  func() int                        // of standard output if it is a terminal, otherwise 0; may be nil
 	terminal bool                              // standard error is a terminal
 	width    func() int                        // columns of that terminal
 	signals  func() (<-chan os.Signal, func()) // interrupts, and a function that stops them
@@ -47,6 +49,7 @@ func main() {
 		getenv:   os.Getenv,
 		unsetenv: os.Unsetenv,
 		now:      time.Now,
+		columns:  func() int { return columnsOf(os.Stdout) },
 		terminal: term.IsTerminal(int(os.Stderr.Fd())),
 		width:    terminalWidth,
 		signals:  interrupts,
@@ -54,10 +57,16 @@ func main() {
 }
 
 func terminalWidth() int {
-	if w, _, err := term.GetSize(int(os.Stderr.Fd())); err == nil && w > 0 {
-		return w
+	return cmp.Or(columnsOf(os.Stderr), 80)
+}
+
+// columnsOf is the width of a terminal, 0 if a file is none.
+func columnsOf(f *os.File) int {
+	w, _, err := term.GetSize(int(f.Fd()))
+	if err != nil || w < 0 {
+		return 0
 	}
-	return 80
+	return w
 }
 
 // interrupts returns the signals that end a command in order. SIGHUP is one of them, unless it is ignored (nohup).

@@ -24,11 +24,12 @@ const (
 //
 // [direct] bypasses it for cursor sequences, the output of other programs, and addresses that the user requests.
 type outlet struct {
-	w     io.Writer
-	most  int // characters of a line
-	mu    sync.Mutex
-	begun int    // characters of the current line
-	split []byte // first bytes of an incomplete character
+	w      io.Writer
+	most   int // characters of a line
+	screen screen
+	mu     sync.Mutex
+	begun  int    // characters of the current line
+	split  []byte // first bytes of an incomplete character
 }
 
 func newOutlet(w io.Writer, most int) *outlet { return &outlet{w: w, most: most} }
@@ -92,6 +93,11 @@ func splitAt(b []byte) int {
 func filtered(env *environment) *environment {
 	own := *env
 	own.secrets = secretsOf(env.args)
-	own.stdout, own.stderr = newOutlet(env.stdout, maxLine), newOutlet(env.stderr, maxMessage)
+	out := newOutlet(env.stdout, maxLine)
+	if env.columns != nil {
+		out.screen = screen{columns: env.columns()}
+		out.screen.colour = out.screen.columns > 0 && env.getenv("NO_COLOR") == "" && env.getenv("TERM") != "dumb"
+	}
+	own.stdout, own.stderr = out, newOutlet(env.stderr, maxMessage)
 	return &own
 }

@@ -23,7 +23,9 @@ func TestTerminalPicture(t *testing.T) {
 		t.Fatal(err)
 	}
 	var text bytes.Buffer
-	if err := writeDocument(&text, report.Of(r)); err != nil {
+	wide := newOutlet(&text, maxLine)
+	wide.screen.columns = textWidth
+	if err := writeDocument(wide, report.Of(r).In("results/nightly"), false); err != nil {
 		t.Fatal(err)
 	}
 	picture := textPicture("plimsoll show results/nightly\n\n"+text.String(), 34)

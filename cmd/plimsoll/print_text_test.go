@@ -85,7 +85,7 @@ func TestTextOfResults(t *testing.T) {
 	for name, r := range map[string]*record.Run{"troubled": troubled(), "nothing": nothing, "invalid": invalid, "service": service} {
 		t.Run(name, func(t *testing.T) {
 			var b bytes.Buffer
-			if err := printResult(&b, r, "text"); err != nil {
+			if err := printResult(&b, r, verbose); err != nil {
 				t.Fatal(err)
 			}
 			file := filepath.Join("testdata", "text", name+".golden")

@@ -3,6 +3,8 @@ package main
 import (
 	"fmt"
 	"io"
+	"math"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -30,7 +32,12 @@ type progressLines struct {
 	next     time.Duration // when the next plain line is due
 	done     int64         // documents of the load phase, operations of the run
 	failed   int64
+	events   []measure.Event // not printed yet, in order of time
 }
+
+// settle is how late an event may come and still be printed in order: the load, the lab and a separate client report
+// what they see, each at its own pace.
+const settle = 2 * time.Second
 
 func newProgress(env *environment, quiet bool) run.Progress {
 	if quiet {
@@ -44,6 +51,7 @@ func newProgressLines(env *environment) *progressLines {
 }
 
 func (p *progressLines) Step(text string) {
+	p.told(never)
 	if p.terminal {
 		p.status(text)
 		return
@@ -52,6 +60,7 @@ func (p *progressLines) Step(text string) {
 }
 
 func (p *progressLines) Begin(plan run.Plan) {
+	p.told(never)
 	p.clear()
 	p.plan, p.done, p.failed, p.next = plan, 0, 0, plainEvery
 	if plan.Phase == load.PhaseLoad {
@@ -69,11 +78,13 @@ func (p *progressLines) Interval(d measure.Dims, iv *measure.Interval) {
 	} else {
 		p.done += t.Succeeded
 	}
+	p.told(iv.End - settle)
 	if p.terminal {
 		p.status(p.line(d, iv))
 		return
 	}
 	if iv.End >= p.next {
+		p.told(iv.End)
 		p.next = iv.End + plainEvery
 		fmt.Fprintln(p.w, p.prefix+p.line(d, iv))
 	}
@@ -135,8 +146,24 @@ func (p *progressLines) Event(e measure.Event) {
 	case load.EventPhase, load.EventEnd:
 		return
 	}
-	p.clear()
-	fmt.Fprintf(p.w, "%s  %s: %s\n", clock(e.At), e.Kind, visible.Line(e.Text))
+	at := slices.IndexFunc(p.events, func(o measure.Event) bool { return o.At > e.At })
+	if at < 0 {
+		at = len(p.events)
+	}
+	p.events = slices.Insert(p.events, at, e)
+}
+
+// never is after all events.
+const never = time.Duration(math.MaxInt64)
+
+// told prints the events until a time.
+func (p *progressLines) told(until time.Duration) {
+	for len(p.events) > 0 && p.events[0].At <= until {
+		e := p.events[0]
+		p.events = p.events[1:]
+		p.clear()
+		fmt.Fprintf(p.w, "%s  %s: %s\n", clock(e.At), e.Kind, visible.Line(e.Text))
+	}
 }
 
 func (p *progressLines) status(text string) {
@@ -156,4 +183,7 @@ func (p *progressLines) clear() {
 	}
 }
 
-func (p *progressLines) end() { p.clear() }
+func (p *progressLines) end() {
+	p.told(never)
+	p.clear()
+}

@@ -77,7 +77,7 @@ Exit codes: 0 objectives met, 1 other failure, 2 usage error, 3 target unreachab
 	var usual spec.Run
 	usual.Defaults()
 	o.spec.settings = addSettings(cmd, &usual, runSettings)
-	formatFlag(cmd.Flags(), &o.format, "result", formats()...)
+	resultFlags(cmd.Flags(), &o.format, formats()...)
 	cmd.Flags().BoolVarP(&o.quiet, "quiet", "q", false, "show no progress")
 	webFlag(cmd, &o.web)
 	cmd.Flags().IntVar(&o.repeat, "repeat", 1, "run it so many `times` and show how much runs differ; the record is a study of one configuration")
@@ -134,7 +134,7 @@ func (o *runOptions) run(cmd *cobra.Command, env *environment, args []string) er
 			return fleet.Execute(ctx, spec, opts, fleet.Options{Places: places.find})
 		})
 	if result != nil && spec.LoadPhase.Only && err == nil {
-		if o.format != "text" {
+		if o.format != "text" && o.format != verbose {
 			return printResult(env.stdout, result, o.format)
 		}
 		return printLoaded(env, result)

@@ -75,7 +75,7 @@ func told(d *report.Document) (list []string) {
 			}
 		}
 	}
-	add(d.Verdict, d.Problem)
+	add(d.Answer, d.Sure, d.Problem)
 	points := slices.Concat(d.Objectives, d.Findings, d.Checks)
 	facts := d.Facts
 	for i := range d.Sections {
@@ -115,7 +115,7 @@ func TestTerminalMarkdownAndPageStateTheSame(t *testing.T) {
 				t.Fatal(err)
 			}
 			var text, md, page bytes.Buffer
-			for format, b := range map[string]*bytes.Buffer{"text": &text, "md": &md} {
+			for format, b := range map[string]*bytes.Buffer{verbose: &text, "md": &md} {
 				if err := printResult(b, result, format); err != nil {
 					t.Fatal(err)
 				}
@@ -151,7 +151,7 @@ func TestWhatWentWrongIsSaidEverywhere(t *testing.T) {
 		}
 	}
 	var text, md bytes.Buffer
-	for format, b := range map[string]*bytes.Buffer{"text": &text, "md": &md} {
+	for format, b := range map[string]*bytes.Buffer{verbose: &text, "md": &md} {
 		if err := printResult(b, r, format); err != nil {
 			t.Fatal(err)
 		}

@@ -28,7 +28,7 @@ Code 2: usage error or unreadable record.`,
 			return show(env, args[0], format)
 		},
 	}
-	formatFlag(cmd.Flags(), &format, "result", formats()...)
+	resultFlags(cmd.Flags(), &format, formats()...)
 	return cmd
 }
 
@@ -47,13 +47,13 @@ func show(env *environment, dir, format string) error {
 }
 
 func showResult(env *environment, dir string, r record.Result, format string) error {
-	if format == "text" {
+	if format == "text" || format == verbose {
 		for _, e := range leftBehind(env, r) {
 			fmt.Fprintln(env.stdout, "!", stillInjected(env, e))
 		}
 	}
 	result := report.Ready(dir, r)
-	if err := printResult(env.stdout, result, format); err != nil {
+	if err := printRecord(env.stdout, dir, result, format); err != nil {
 		return err
 	}
 	if r.NothingMeasured() {

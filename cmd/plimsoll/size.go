@@ -87,7 +87,7 @@ func (f *sizeFlags) add(cmd *cobra.Command) {
 	flags.BoolVar(&f.backtest, "backtest", false, "leave out each level of the studies, predict it from the others, and compare")
 	flags.StringVar(&f.whatIf, "what-if", "", "`deployment` whose throughput is predicted, for example 'cores=16,memory=64GiB,disk=nvme,members=5,w=majority'")
 	flags.StringVar(&f.failures, "failures", "", "`failures` of a year whose cost is simulated from drills, for example 'shards=333,ops=300k,kill=200,power-off=10'")
-	formatFlag(flags, &f.format, "result", "text", "md", "json")
+	resultFlags(flags, &f.format, "text", "md", "json")
 }
 
 func (f *sizeFlags) input(cmd *cobra.Command, env *environment, args []string) (in capacity.Input, err error) {

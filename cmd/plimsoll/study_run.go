@@ -95,7 +95,7 @@ Complete trials are kept, and lost trials are repeated.`, "file", "retry-failed"
 }
 
 func (f *conductFlags) add(cmd *cobra.Command) {
-	formatFlag(cmd.Flags(), &f.format, "result", formats()...)
+	resultFlags(cmd.Flags(), &f.format, formats()...)
 	cmd.Flags().BoolVarP(&f.quiet, "quiet", "q", false, "show no progress")
 	webFlag(cmd, &f.web)
 	grouped(cmd, agentsGroup, func() { addAgentFlags(cmd.Flags(), &f.agents) })
@@ -233,7 +233,7 @@ func (o *studyRunOptions) conduct(ctx context.Context, env *environment, dir str
 	if s == nil {
 		return studyError(err)
 	}
-	if perr := printResult(env.stdout, s, o.format); perr != nil {
+	if perr := printRecord(env.stdout, dir, s, o.format); perr != nil {
 		return perr
 	}
 	if err != nil {

@@ -80,12 +80,12 @@ func goldenText(t *testing.T, name string, print func(io.Writer) error) {
 }
 
 func TestTextOfStudies(t *testing.T) {
-	goldenText(t, "study", func(w io.Writer) error { return printResult(w, judgedStudy(), "text") })
+	goldenText(t, "study", func(w io.Writer) error { return printResult(w, judgedStudy(), verbose) })
 	running := judgedStudy()
 	running.Status, running.Configurations = record.Running, running.Configurations[:1]
 	running.Trials = running.Trials[:1]
 	judge.Study(running)
-	goldenText(t, "study-begun", func(w io.Writer) error { return printResult(w, running, "text") })
+	goldenText(t, "study-begun", func(w io.Writer) error { return printResult(w, running, verbose) })
 }
 
 // A search for the capacity alone compares nothing, and says so in all its words.
@@ -99,7 +99,7 @@ func TestTextOfASearch(t *testing.T) {
 	s.Capacity = &record.CapacityResult{Objectives: []string{"p99<20ms"}, Rate: 900, Confirmed: true, Reason: "three fresh trials held",
 		Steps: []record.CapacityStep{{Phase: "confirm", Offered: 900, Achieved: 899, P99: &p99, Holds: true}}}
 	judge.Study(s)
-	goldenText(t, "study-search", func(w io.Writer) error { return printResult(w, s, "text") })
+	goldenText(t, "study-search", func(w io.Writer) error { return printResult(w, s, verbose) })
 	if code := exitCode(ending(s.Conclude())); code != exitSuccess {
 		t.Errorf("a confirmed capacity exits %d", code)
 	}
@@ -113,7 +113,7 @@ func TestTextOfHostileStudies(t *testing.T) {
 	s.Trials[1].Configuration, s.Trials[5].Problem = "a\nb", "\x9b1m\x00"
 	s.Validity = append(s.Validity, measure.Finding{ID: "x\x1b", Severity: "\x07", Text: "a\tb\x08"})
 	var b bytes.Buffer
-	if err := printResult(&b, s, "text"); err != nil {
+	if err := printResult(&b, s, verbose); err != nil {
 		t.Fatal(err)
 	}
 	for line := range strings.Lines(b.String()) {

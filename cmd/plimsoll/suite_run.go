@@ -250,7 +250,7 @@ func (o *suiteRunOptions) print(env *environment, dir string) (verdict, err erro
 		return nil, withExit(exitFailure, err)
 	}
 	result := report.Ready(dir, r)
-	if err := printResult(env.stdout, result, o.format); err != nil {
+	if err := printRecord(env.stdout, dir, result, o.format); err != nil {
 		return nil, err
 	}
 	fmt.Fprintf(env.stderr, "record: %s\n", dir)

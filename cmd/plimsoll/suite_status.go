@@ -49,7 +49,7 @@ the document whether the results agree. 'plimsoll show DIR' prints a record of a
 			return showResult(env, args[0], r, format)
 		},
 	}
-	formatFlag(cmd.Flags(), &format, "result", formats()...)
+	resultFlags(cmd.Flags(), &format, formats()...)
 	return cmd
 }
 

@@ -40,8 +40,8 @@ func (t *table) row(cells ...string) {
 	t.rows = append(t.rows, cells)
 }
 
-func (t *table) write(w io.Writer, indent string) {
-	var widths []int
+// widths are those of the columns.
+func (t *table) widths() (widths []int) {
 	for _, row := range t.rows {
 		for i, cell := range row {
 			if i == len(widths) {
@@ -50,6 +50,20 @@ func (t *table) write(w io.Writer, indent string) {
 			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
 		}
 	}
+	return widths
+}
+
+// width is that of the longest line.
+func (t *table) width() int {
+	sum := -2
+	for _, w := range t.widths() {
+		sum += w + 2
+	}
+	return sum
+}
+
+func (t *table) write(w io.Writer, indent string) {
+	widths := t.widths()
 	for _, row := range t.rows {
 		var line strings.Builder
 		line.WriteString(indent)

@@ -115,7 +115,7 @@ func (o *deployed) refusesUnnamed(t *testing.T) {
 		t.Fatal(err)
 	}
 	code, out := o.run(t, "drill", o.URI, "--platform", two, "--fault", "vm-power-off:"+o.Addresses[2], "--at", "500ms",
-		"--duration", "2s", "--quiet", "--yes-break-it", "--out", filepath.Join(o.dir, "unnamed"))
+		"--duration", "2s", "--quiet", "--yes-break-it", "--verbose", "--out", filepath.Join(o.dir, "unnamed"))
 	if code == exitSuccess || !strings.Contains(out, "Only named members are broken") {
 		t.Errorf("a member without a name: exit code %d\n%s", code, out)
 	}
@@ -265,7 +265,7 @@ batch: [policy]
 	if got := array.Policies(); !maps.Equal(got, before) {
 		t.Errorf("the disks have %v, want %v", got, before)
 	}
-	if _, page := o.run(t, "show", dir); !strings.Contains(page, vspheretest.Other) || !strings.Contains(page, "until compliance") {
+	if _, page := o.run(t, "show", dir, "--verbose"); !strings.Contains(page, vspheretest.Other) || !strings.Contains(page, "until compliance") {
 		t.Errorf("the result lacks the policies:\n%s", page)
 	}
 	if code, out := o.run(t, "platform", "status"); code != exitSuccess || !strings.Contains(out, "no fault is in the journal") {
