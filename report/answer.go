@@ -306,7 +306,10 @@ func changes(c *record.Comparison) (low, high string, ok bool) {
 		}
 	}
 	slices.Sort(ends)
-	return strings.TrimSuffix(whole(ends[0]), " %"), whole(ends[1]), true
+	if low, high = strings.TrimSuffix(whole(ends[0]), " %"), whole(ends[1]); low+" %" == high {
+		low, high = fmt.Sprintf("%.1f", ends[0]*100), fmt.Sprintf("%.1f %%", ends[1]*100)
+	}
+	return low, high, true
 }
 
 // betweenText is what is known of an open difference: "B is between 2 % faster and 3 % slower (throughput)".

@@ -48,6 +48,8 @@ func TestComparedAnswer(t *testing.T) {
 			change("throughput", record.Worse, 0.88, 0.84, 0.92), change("read.p99", record.Inconclusive, 1.12, 0.8, 1.6)),
 		"B is 4.5 % faster than A (mean of queries; 95 % interval 3 to 6 %), 14 runs each": sidesOf(14,
 			change("query.mean", record.Better, 0.955, 0.94, 0.97)),
+		"B is 20 % slower than A (throughput; 95 % interval 19.7 to 20.3 %), 14 runs each": sidesOf(14,
+			change("throughput", record.Worse, 0.8, 0.797, 0.803)),
 		"B is 3.10 times as slow as A (service p99; 95 % interval 2.80 to 3.40 times), 14 runs each": sidesOf(14,
 			change("service.p99", record.Worse, 3.1, 2.8, 3.4)),
 		"B is 2.50 times as fast as A (p99; 95 % interval 2.00 to 4.00 times), 14 runs each": sidesOf(14,
