@@ -139,7 +139,7 @@ func decidedNext(s *record.Study) string {
 		func(c record.Comparison) bool { return c.Verdict == record.Better || c.Verdict == record.Worse }) {
 		return ""
 	}
-	return "plimsoll study resume DIR, which continues for another " + elapsed(s.Specification.Budget.Std())
+	return "plimsoll study resume DIR"
 }
 
 // repeatedAnswer says how much the runs of one configuration differ: "4,803 ok/s, from 3,143 to 5,750 in 3 runs".

@@ -24,7 +24,8 @@ func compareDocument(r *record.ComparisonReport, on *comparisonFiles) *Document 
 		d.Title = "comparison of " + r.Sides[1].Name + " with " + r.Sides[0].Name
 	}
 	d.Brief = doubt(r.Validity)
-	d.conclude(r.Validity, record.Complete, cmp.Or(comparedAnswer(r), compareAnswer(r)), compareBasis(r))
+	d.conclude(r.Validity, record.Complete, cmp.Or(comparedAnswer(r), compareAnswer(r)),
+		join("; ", prefixed("compared: ", ComparedText(r.Differences)), compareBasis(r)))
 	d.Summary, d.Next = changesSummary(r.Comparisons), comparedNext(r)
 	count := map[measure.Severity]int{}
 	for _, x := range r.Differences {

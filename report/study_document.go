@@ -27,8 +27,15 @@ func studyDocument(s *record.Study, on *studyFiles) *Document {
 		d.Grade = Bad
 	}
 	d.Objectives = studyObjectivePoints(s.Objectives)
-	d.conclude(s.Validity, s.Status, cmp.Or(decidedAnswer(s), studyAnswer(s, h)), studyBasis(s))
+	answer := studyAnswer(s, h)
+	if decided := decidedAnswer(s); decided != "" {
+		answer = join("; ", h.short(), decided)
+	}
+	d.conclude(s.Validity, s.Status, answer, studyBasis(s))
 	d.Summary, d.Next = changesSummary(s.Comparisons), reportNext()
+	if command := decidedNext(s); command != "" {
+		d.Next = Next{command, "continues for another " + elapsed(s.Specification.Budget.Std())}
+	}
 	if done, planned := progress(s); done < planned && s.Status != record.Running {
 		d.Next = Next{"plimsoll study resume DIR", "the trials that are missing"}
 	}
@@ -42,7 +49,6 @@ func studyDocument(s *record.Study, on *studyFiles) *Document {
 	}
 	asked := s.Specification
 	d.Facts = Facts(
-		"next", decidedNext(s),
 		"capacity", capacity,
 		"comparisons", comparisonsText(s.Comparisons),
 		"engine", s.Engine,

@@ -48,7 +48,8 @@ func runRecord(t *testing.T, target string, cores float64, change func(*spec.Run
 	}
 	r.Specification.Defaults()
 	if cores > 0 {
-		l := spec.Lab{Name: strings.TrimPrefix(target, "lab:"), Hosts: spec.Hosts{Mode: "isolated", Cores: cores}, Engine: spec.Engine{Name: "mongod"}}
+		l := spec.Lab{Name: strings.TrimPrefix(target, "lab:"), Hosts: spec.Hosts{Mode: "isolated", Cores: cores},
+			Engine: spec.Engine{Name: "mongod"}}
 		l.Defaults()
 		r.Lab = &record.Lab{Name: l.Name, Specification: l}
 	}
@@ -74,14 +75,18 @@ func TestABMakesAStudy(t *testing.T) {
 		metric string
 		cores  float64
 	}{
-		"targets":             {args: []string{"mongodb://a/", "mongodb://b/"}, target: "mongodb://a/", path: "target", a: "mongodb://a/", b: "mongodb://b/"},
-		"a flag":              {args: []string{"mongodb://a/", "--a", "threads=8", "--b", "threads=16"}, target: "mongodb://a/", path: "load.workers", a: 8, b: 16},
-		"a key":               {args: []string{"mongodb://a/", "--b", "durability.w=majority"}, target: "mongodb://a/", path: "durability.w", a: nil, b: "majority"},
-		"an open loop":        {args: []string{"mongodb://a/", "--rate", "100", "--a", "threads=8", "--b", "threads=16"}, target: "mongodb://a/", path: "load.workers", a: 8, b: 16, metric: "mean"},
-		"records":             {args: []string{runRecord(t, "mongodb://a/", 0, workers(8)), runRecord(t, "mongodb://a/", 0, workers(16))}, target: "mongodb://a/", path: "load.workers", a: 8, b: 16},
-		"records of a lab":    {args: []string{runRecord(t, "lab:one", 1, workers(8)), runRecord(t, "lab:one", 1, workers(16))}, target: "lab:one", path: "load.workers", a: 8, b: 16},
-		"records of two labs": {args: []string{runRecord(t, "lab:one", 1, nil), runRecord(t, "lab:two", 1, nil)}, target: "lab:one", path: "target", a: "lab:one", b: "lab:two"},
-		"records of unequal labs": {args: []string{runRecord(t, "lab:one", 1, nil), runRecord(t, "lab:one", 2, nil)}, target: "lab:study-ab", path: "lab.hosts.cores", a: 1, b: 2,
+		"targets":      {args: []string{"mongodb://a/", "mongodb://b/"}, target: "mongodb://a/", path: "target", a: "mongodb://a/", b: "mongodb://b/"},
+		"a flag":       {args: []string{"mongodb://a/", "--a", "threads=8", "--b", "threads=16"}, target: "mongodb://a/", path: "load.workers", a: 8, b: 16},
+		"a key":        {args: []string{"mongodb://a/", "--b", "durability.w=majority"}, target: "mongodb://a/", path: "durability.w", a: nil, b: "majority"},
+		"an open loop": {args: []string{"mongodb://a/", "--rate", "100", "--a", "threads=8", "--b", "threads=16"}, target: "mongodb://a/", path: "load.workers", a: 8, b: 16, metric: "mean"},
+		"records": {args: []string{runRecord(t, "mongodb://a/", 0, workers(8)),
+			runRecord(t, "mongodb://a/", 0, workers(16))}, target: "mongodb://a/", path: "load.workers", a: 8, b: 16},
+		"records of a lab": {args: []string{runRecord(t, "lab:one", 1, workers(8)),
+			runRecord(t, "lab:one", 1, workers(16))}, target: "lab:one", path: "load.workers", a: 8, b: 16},
+		"records of two labs": {args: []string{runRecord(t, "lab:one", 1, nil),
+			runRecord(t, "lab:two", 1, nil)}, target: "lab:one", path: "target", a: "lab:one", b: "lab:two"},
+		"records of unequal labs": {args: []string{runRecord(t, "lab:one", 1, nil),
+			runRecord(t, "lab:one", 2, nil)}, target: "lab:study-ab", path: "lab.hosts.cores", a: 1, b: 2,
 			cores: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -90,7 +95,8 @@ func TestABMakesAStudy(t *testing.T) {
 				t.Fatal(err)
 			}
 			levels := s.Factors[0].Levels
-			if a, b := levels[0].Set[c.path], levels[1].Set[c.path]; !equalText(a, c.a) || !equalText(b, c.b) || len(levels[0].Set) != 1 {
+			if a, b := levels[0].Set[c.path], levels[1].Set[c.path]; !equalText(a, c.a) || !equalText(b, c.b) ||
+				len(levels[0].Set) != 1 {
 				t.Errorf("A sets %v, B sets %v", levels[0].Set, levels[1].Set)
 			}
 			want := "throughput"
