@@ -121,7 +121,7 @@ func runAnswer(r *record.Run, h objectiveCounts) string {
 // runBasis is what a run is based on.
 func runBasis(r *record.Run) string {
 	if p := r.Phase("measure"); p != nil {
-		return "one run of " + nanoseconds(p.Seconds*1e9) + " does not show how much runs vary"
+		return "one run of " + nanoseconds(p.Seconds*1e9) + " does not show the variation"
 	}
 	return ""
 }
@@ -170,6 +170,9 @@ func studyAnswer(s *record.Study, h objectiveCounts) string {
 		changes = fmt.Sprintf("cannot tell in %d of %s", open, figure.Plural(len(s.Comparisons), "comparison"))
 	} else if changes != "" {
 		changes = "no difference in " + figure.Plural(len(s.Comparisons), "comparison")
+	}
+	if s.Capacity != nil && s.Capacity.Rate > 0 {
+		changes = "" // the question was the capacity
 	}
 	text := join("; ", h.short(), capacity, changes)
 	for _, p := range s.Procedures {

@@ -20,9 +20,6 @@ func probeAnswer(p *record.Probe) string {
 	case p.Storage.Filesystem == "" && p.Storage.Bytes == 0:
 		return "nothing was measured"
 	}
-	if p.Class != nil {
-		text = join(", ", text, prefixed("like ", p.Class.Name))
-	}
 	if j := p.Journal; j != nil && j.Flush != nil {
 		text += fmt.Sprintf("; j:true takes %s, %s commits/s", ns64(j.One), figure.Rate(j.Ceiling))
 	}

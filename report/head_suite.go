@@ -28,7 +28,7 @@ func (s *Suite) head(d *Document) {
 	}
 	d.Answer = fmt.Sprintf("%d of %s done", done, figure.Plural(len(s.Parts), "part"))
 	if all := s.counted(); all > 0 {
-		d.Answer = fmt.Sprintf("%d of %s of the document agree%s", r.Counts[record.Agrees], figure.Plural(all, "statement"), s.others())
+		d.Answer = fmt.Sprintf("%d of %s agree%s", r.Counts[record.Agrees], figure.Plural(all, "statement"), s.others())
 	}
 	d.Sure = join("; ", s.belief(), prefixed("scaled to ", strings.Join(scaleWords(r.Scale), ", ")))
 	d.Short = append(s.points(), s.doubts()...)

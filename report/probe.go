@@ -18,7 +18,11 @@ func probeTitle(p *record.Probe) string {
 	if p.Storage.Filesystem == "" && p.Storage.Bytes == 0 {
 		return "storage of " + name
 	}
-	return fmt.Sprintf("storage of %s (%s)", name, probeStack(p.Storage))
+	title := fmt.Sprintf("storage of %s (%s)", name, probeStack(p.Storage))
+	if p.Class != nil {
+		title += prefixed(", like ", p.Class.Name)
+	}
+	return title
 }
 
 // probeVerdict is the word on durability with what it rests on. A lie is proven, whatever the figures are worth.

@@ -47,7 +47,7 @@ func TestPredictionFromProbe(t *testing.T) {
 		t.Fatalf("log %q, prediction %+v", p.Specification.Log, p.Prediction)
 	}
 	load("engine", "2", "runs/two")
-	text := do(0, "compare", "probe", "runs", "--out", "both")
+	text := do(0, "compare", "probe", "runs", "--out", "both", "--verbose")
 	if !strings.Contains(text, "2 workers") || !strings.Contains(text, "●") || !strings.Contains(text, "predicted p99") {
 		t.Error(text)
 	}
@@ -69,7 +69,7 @@ func TestPredictionFromProbe(t *testing.T) {
 	do(2, append(probe, "--predict", "nothing")...)
 	do(2, "disk", "--place", "kubernetes", "--predict", "one")
 	load("engine", "3", "other")
-	if text := do(6, "compare", "probe", "other"); !strings.Contains(text, "nothing is predicted for 3 workers") {
+	if text := do(6, "compare", "probe", "other", "--verbose"); !strings.Contains(text, "nothing is predicted for 3 workers") {
 		t.Error(text)
 	}
 }

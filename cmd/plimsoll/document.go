@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	textWidth   = 100 // columns of running text of everything that is no document
-	screenWidth = 80  // columns of documents where there is no terminal
+	textWidth   = 100 // columns of running text where there is no terminal
+	screenWidth = 80  // columns of a first screen where there is no terminal
 	widest      = 140 // columns of running text of documents, at most
 	screenLines = 24  // lines of a first screen
 	mostDoubts  = 3   // findings on a first screen
@@ -25,14 +25,13 @@ type screen struct {
 	colour  bool
 }
 
-// screenOf is the screen of a writer: that of an outlet, or one without a terminal.
-func screenOf(w io.Writer) screen {
-	s := screen{}
+// screenOf is the screen of a writer: that of an outlet, or one without a terminal, which has so many columns.
+func screenOf(w io.Writer, columns int) (s screen) {
 	if o, ok := w.(*outlet); ok {
 		s = o.screen
 	}
 	if s.columns <= 0 {
-		s.columns = screenWidth
+		s.columns = columns
 	}
 	return s
 }
@@ -56,8 +55,9 @@ type span struct{ style, text string }
 
 // writeDocument prints a document: its first screen, or everything. A document without an answer is printed completely.
 func writeDocument(w io.Writer, d *report.Document, everything bool) error {
-	p := &printer{screen: screenOf(w)}
+	p := &printer{screen: screenOf(w, screenWidth)}
 	if everything || d.Answer == "" {
+		p.screen = screenOf(w, textWidth)
 		p.everything(d)
 	} else {
 		p.first(d)
@@ -274,13 +274,17 @@ func (p *printer) everything(d *report.Document) {
 	for _, f := range d.Facts {
 		width = max(width, utf8.RuneCountInString(f.Name))
 	}
-	p.blank()
+	if d.Problem != "" || len(d.Objectives)+len(d.Findings) > 0 {
+		p.blank()
+	}
 	p.facts(report.Facts("problem", d.Problem), width)
 	for _, x := range slices.Concat(d.Objectives, d.Findings) {
 		p.point(x, 0)
 	}
-	p.blank()
-	p.facts(d.AllFacts(), width)
+	if facts := d.AllFacts(); len(facts) > 0 {
+		p.blank()
+		p.facts(facts, width)
+	}
 	if f := d.Picture; f != nil {
 		p.heading(f.Title)
 		for _, line := range f.Lines() {
@@ -293,10 +297,9 @@ func (p *printer) everything(d *report.Document) {
 			p.section(s, width)
 		}
 	}
-	p.blank()
-	p.facts(report.Facts("record", d.Record), width)
-	if d.Answer != "" && d.Next.Command != "" {
-		p.next(d)
+	if end := report.Facts("record", d.Record, "next", d.Next.Command); len(end) > 0 {
+		p.blank()
+		p.facts(end, width)
 	}
 }
 

@@ -77,7 +77,7 @@ func TestRecordsThatAreNotWhatWasMeasured(t *testing.T) {
 			if err := write(dir); err != nil {
 				t.Fatal(err)
 			}
-			whole, text := plimsoll(t, "show", dir)
+			whole, text := plimsoll(t, "show", "--verbose", dir)
 			if strings.Contains(text, "changed after") || strings.Contains(text, "no checksums") {
 				t.Errorf("the record as it was written is doubted: %s", text)
 			}
@@ -108,7 +108,7 @@ func TestRecordsThatAreNotWhatWasMeasured(t *testing.T) {
 						t.Fatal(err)
 					}
 				}
-				code, text := plimsoll(t, "show", dir)
+				code, text := plimsoll(t, "show", "--verbose", dir)
 				if code != c.code || !strings.Contains(text, c.says) {
 					t.Errorf("%s: show ended with %d, want %d, and has to say %q:\n%.1500s", c.name, code, c.code, c.says, text)
 				}

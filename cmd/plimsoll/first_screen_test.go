@@ -49,7 +49,7 @@ func TestFirstScreens(t *testing.T) {
 				if err := printRecord(w, "plimsoll-data/"+name, result, "text"); err != nil {
 					t.Fatal(err)
 				}
-				checkScreen(t, b.String(), screenOf(w).columns, s.colour)
+				checkScreen(t, b.String(), screenOf(w, screenWidth).columns, s.colour)
 				fmt.Fprintf(&all, "===== %d columns, colours %v\n%s", s.columns, s.colour, strings.ReplaceAll(b.String(), "\x1b", "ESC"))
 			}
 			goldenText(t, "first-"+name, func(w io.Writer) error {
@@ -103,7 +103,7 @@ func TestColoursFollowTheTerminal(t *testing.T) {
 		t.Run(fmt.Sprint(want), func(t *testing.T) {
 			env := filtered(&environment{stdout: io.Discard, stderr: io.Discard, columns: func() int { return c.columns },
 				getenv: func(name string) string { return c.vars[name] }})
-			if got := screenOf(env.stdout); got != want {
+			if got := screenOf(env.stdout, screenWidth); got != want {
 				t.Errorf("got %v, want %v", got, want)
 			}
 		})

@@ -173,7 +173,7 @@ func TestPlatformDrill(t *testing.T) {
 	if steps != " inject:0 witness:0 heal:0" {
 		t.Errorf("the commands were%s", steps)
 	}
-	_, page := o.run(t, "show", filepath.Join(o.dir, "a"))
+	_, page := o.run(t, "show", "--verbose", filepath.Join(o.dir, "a"))
 	for _, want := range []string{"first effect seen", "command returned", "heal command started", o.Script + " start " + f.Target, "all members run"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the result lacks %q:\n%s", want, page)
@@ -338,7 +338,7 @@ faults:
 	if code != exitInvalid || d.Verdict != record.Unknown || !strings.Contains(strings.Join(d.Reasons, "\n"), "contradict each other") {
 		t.Errorf("exit code %d, %s: %q\n%s", code, d.Verdict, d.Reasons, out)
 	}
-	if _, page := o.run(t, "show", filepath.Join(o.dir, "a")); !strings.Contains(page, "output") || !strings.Contains(page, "it is there") {
+	if _, page := o.run(t, "show", "--verbose", filepath.Join(o.dir, "a")); !strings.Contains(page, "output") || !strings.Contains(page, "it is there") {
 		t.Errorf("the result lacks the output of the witness:\n%s", page)
 	}
 	err = filepath.WalkDir(filepath.Join(o.dir, "a"), func(path string, e os.DirEntry, err error) error {

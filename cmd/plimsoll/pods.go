@@ -141,7 +141,7 @@ var inVolume = []string{"device", "fault-socket", "witness", "session", "web", "
 
 // runInPods probes volumes of Kubernetes.
 func (f *diskFlags) runInPods(cmd *cobra.Command, env *environment) error {
-	if !slices.Contains([]string{"text", "md", "json"}, f.format) {
+	if !slices.Contains([]string{"text", verbose, "md", "json"}, f.format) {
 		return usageError("--format %s does not work with --place: use text, md or json", f.format)
 	}
 	asked, err := f.spec(cmd, kubernetes.TaskDir)

@@ -60,7 +60,6 @@ func (p *progressLines) Step(text string) {
 }
 
 func (p *progressLines) Begin(plan run.Plan) {
-	p.told(never)
 	p.clear()
 	p.plan, p.done, p.failed, p.next = plan, 0, 0, plainEvery
 	if plan.Phase == load.PhaseLoad {
@@ -161,7 +160,7 @@ func (p *progressLines) told(until time.Duration) {
 	for len(p.events) > 0 && p.events[0].At <= until {
 		e := p.events[0]
 		p.events = p.events[1:]
-		p.clear()
+		p.wipe()
 		fmt.Fprintf(p.w, "%s  %s: %s\n", clock(e.At), e.Kind, visible.Line(e.Text))
 	}
 }
@@ -175,15 +174,17 @@ func (p *progressLines) status(text string) {
 	p.shown = true
 }
 
-// clear removes the status line before other output.
+// clear prints what happened and removes the status line, before other output.
 func (p *progressLines) clear() {
+	p.told(never)
+	p.wipe()
+}
+
+func (p *progressLines) wipe() {
 	if p.shown {
 		fmt.Fprint(direct(p.w), "\r\x1b[K")
 		p.shown = false
 	}
 }
 
-func (p *progressLines) end() {
-	p.told(never)
-	p.clear()
-}
+func (p *progressLines) end() { p.clear() }

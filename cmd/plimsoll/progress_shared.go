@@ -22,7 +22,6 @@ func newSharedProgress(env *environment) *sharedProgress {
 func (p *sharedProgress) Note(text string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.lines.told(never)
 	p.lines.clear()
 	fmt.Fprintln(p.lines.w, report.Clean(text))
 }
