@@ -86,12 +86,15 @@ func (p *Progress) study(d *Document, s *record.Study) {
 			seconds += t.Seconds
 		}
 	}
-	left := ""
+	done, left := trialsDone(last), ""
+	if n := count[record.TrialRunning]; n > 0 {
+		done += fmt.Sprintf(", %d running", n)
+	}
 	failed := count[record.TrialFailed] + count[record.TrialTimeout]
 	if n := len(last) - count[record.TrialDone] - failed - count[record.TrialLeft]; n > 0 && seconds > 0 {
 		left = fmt.Sprintf("%s, about %s", figure.Plural(n, "trial"), estimated(float64(n)*seconds/float64(count[record.TrialDone])))
 	}
-	d.Facts = Facts("done", trialsDone(last), "left", left)
+	d.Facts = Facts("done", done, "left", left)
 	for _, x := range s.Procedures {
 		d.Facts = append(d.Facts, Fact{x.Name, x.Path + " = " + chosenText(x)})
 	}
