@@ -28,7 +28,8 @@ type Own struct {
 // When ctx ends, it removes the lab and returns nil. If a process of a server exits before that, the error has the last
 // lines of the log. If this process is killed, the kernel kills the servers, and [Down] removes the rest.
 func Run(ctx context.Context, asked spec.Lab, opts Options, own Own, usable func(topology.Cluster)) error {
-	if err := errors.Join(engine.CheckPort(own.Clients.Port), engine.CheckAccess(own.Clients.User, own.Clients.Password)); err != nil {
+	who := own.Clients
+	if err := errors.Join(engine.CheckPort(who.Port), engine.CheckAccess(who.User, who.Password)); err != nil {
 		return err
 	}
 	unlock, err := lockData(own.Data)

@@ -100,8 +100,9 @@ func sampleFigure(s *runFiles, source *SampleSource, g sampleGroup, id string, t
 	title := subjectName(g.subject) + " (" + unitLabel(g.unit) + ") of " + chart.Shorten(lower(sourceName(source.Name)), 80)
 	c := &chart.XY{
 		Frame: chart.Frame{ID: id, Title: title},
-		X:     chart.Axis{Label: fmt.Sprintf("time since %s; n = %s", s.Samples.since, figure.Plural(len(s.Samples.At), s.Samples.bin)), Unit: chart.Seconds},
-		Y:     chart.Axis{Label: g.subject + ", " + unitLabel(g.unit), Unit: g.unit, Zero: true}, Height: 170, Aligned: true,
+		X: chart.Axis{Unit: chart.Seconds, Label: fmt.Sprintf("time since %s; n = %s", s.Samples.since,
+			figure.Plural(len(s.Samples.At), s.Samples.bin))},
+		Y: chart.Axis{Label: g.subject + ", " + unitLabel(g.unit), Unit: g.unit, Zero: true}, Height: 170, Aligned: true,
 	}
 	if track != nil && len(s.Course.Bins) > 0 {
 		n := len(s.Course.Bins)

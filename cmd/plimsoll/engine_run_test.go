@@ -100,7 +100,8 @@ func (r *running) interrupt(t *testing.T) {
 // documents inserts one document and returns how many there are.
 func documents(t *testing.T, uri string) (n int64, err error) {
 	t.Helper()
-	c, err := mongo.Connect(options.Client().ApplyURI(uri).SetServerSelectionTimeout(5 * time.Second).SetRetryWrites(false))
+	o := options.Client().ApplyURI(uri).SetServerSelectionTimeout(5 * time.Second).SetRetryWrites(false)
+	c, err := mongo.Connect(o)
 	if err != nil {
 		return 0, err
 	}

@@ -53,8 +53,8 @@ var ownArgs = map[string]string{
 	"help": "nothing", "pidfilepath": "nothing: 'plimsoll lab status' shows it",
 }
 
-// CheckMongodArgs refuses arguments for mongod that the lab sets itself; [TryMongo] finds those that the release does not
-// have. key is their key in the specification, for errors.
+// CheckMongodArgs refuses arguments for mongod that the lab sets itself. [TryMongo] finds those that the release does
+// not have. key is their key in the specification, for errors.
 func CheckMongodArgs(key string, args []string) error {
 	var errs []error
 	for _, arg := range args {
