@@ -22,6 +22,7 @@ func FuzzOrder(f *testing.F) {
 	f.Add(good)
 	for _, text := range []string{`{"dir":"/etc"}`, `{"spec":{"target":"http://h/"}}`, `{"spec":{"target":"lab:x"},"address":"embedded:/x"}`,
 		`{"spec":{"target":"mongodb://h/?authMechanism=GSSAPI","observe":{"csv":[{"file":"/etc/shadow"}]}}}`, `{"fill":{},"brief":{"a":1}}`,
+		`{"spec":{"target":"null:","observe":{"csv":[{"unknown":1}]}}}`,
 		`{"spec":{"target":"null:","workload":{"name":"/x.yaml"},"load":{"replay":"/x"},"out":"/x"}}`} {
 		f.Add([]byte(text))
 	}

@@ -80,6 +80,8 @@ func notPermitted(v reflect.Value, path string) string {
 	switch {
 	case v.IsZero():
 		return ""
+	case !mayHold(path):
+		return path // also if there is nothing in it
 	case v.Kind() == reflect.Pointer:
 		return notPermitted(v.Elem(), path)
 	case v.Kind() == reflect.Slice && v.Type().Elem().Kind() == reflect.Struct:
@@ -98,6 +100,11 @@ func notPermitted(v reflect.Value, path string) string {
 		return path
 	}
 	return ""
+}
+
+// mayHold reports whether a field is permitted, or one below it.
+func mayHold(path string) bool {
+	return path == "" || slices.ContainsFunc(permitted, func(p string) bool { return strings.HasPrefix(p+".", path+".") })
 }
 
 // below is the path of a field of a structure.

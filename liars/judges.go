@@ -52,11 +52,11 @@ func judgesFamily() family {
 		{ledgertest.Resurrect, record.WritePhantom, "phantom", "a write that was refused is present"},
 		{ledgertest.Spoil, record.WriteCorrupt, "changed", "a byte or a counter of a write is changed"},
 	} {
-		f.rows = append(f.rows, row{name: r.name, lie: r.lie, goal: everyOne, small: 20, full: 200,
+		f.rows = append(f.rows, row{name: r.name, lie: r.lie, goal: everyOne, small: 20, full: 250, // not all are planted
 			try: func(ctx context.Context, t *trial) (answer, error) { return plantedWrite(ctx, t, r.mishap, r.class) }})
 	}
 	return family{name: f.name, verdict: f.verdict, parallel: f.parallel, notFound: f.notFound, rows: append(f.rows,
-		row{name: "torn", lie: "a transaction is applied in part, acknowledged or not", goal: everyOne, small: 10, full: 200,
+		row{name: "torn", lie: "a transaction is applied in part, acknowledged or not", goal: everyOne, small: 10, full: 250,
 			try: func(ctx context.Context, t *trial) (answer, error) { return tornOrNot(ctx, t, true) }},
 		row{name: "split-brain", lie: "lost writes were acknowledged after the fault took effect", goal: everyOne, small: 20,
 			full: 200, try: func(ctx context.Context, t *trial) (answer, error) { return ages(ctx, t, true) }},
