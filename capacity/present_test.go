@@ -10,6 +10,7 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/spec"
+	"github.com/plimsoll-bench/plimsoll/workload/capture"
 )
 
 func unopened(string) (io.ReadCloser, error) { return nil, errors.New("no file is opened") }
@@ -145,5 +146,17 @@ func TestGrowth(t *testing.T) {
 		if g.Reach(p); p.ReachedAt != nil {
 			t.Errorf("%s: reached at %v", text, p.ReachedAt)
 		}
+	}
+}
+
+func TestPresentOf(t *testing.T) {
+	p := PresentOf(capture.Present{Period: time.Minute, Kinds: map[string]float64{"find": 750, "update": 250}, Writes: time.Millisecond,
+		Left: capture.Left{Commands: 12}, Servers: []string{"a", "b"}}, "mongodb://a/")
+	if p.Rate != 1000 || p.ByOperation[0].Name != "find" || p.ByOperation[0].Share != 0.75 || p.Reads != nil || *p.Writes != 1e6 ||
+		len(p.NotCounted) != 1 || p.Duration != 60e9 {
+		t.Errorf("%+v", p)
+	}
+	if p = PresentOf(capture.Present{}, ""); p.Rate != 0 || len(p.ByOperation) > 0 {
+		t.Errorf("%+v", p)
 	}
 }

@@ -26,6 +26,8 @@ type Side struct {
 	Study, Batch string
 	// Level is that of the last look at the study, 0 if it has no verdicts yet.
 	Level float64
+
+	lines []record.LoadLine // of a capacity
 }
 
 // pairedWith reports whether the trials of two sides ran in the same blocks.
@@ -96,6 +98,13 @@ func Compare(sides []Side, o CompareOptions) (*record.ComparisonReport, error) {
 	c.mixed = checkMixed(sides, o.Force)
 	c.refused = !o.Force && (measure.Worst(c.mixed) == measure.Invalid ||
 		slices.ContainsFunc(c.report.Differences, func(d record.Difference) bool { return d.Severity == measure.Invalid }))
+	if ofLines(sides) {
+		c.compareLines(points)
+		c.report.Validity = append(c.checkDifferences(), checkSides(sides)...)
+		c.report.Validity = append(append(c.report.Validity, checkUnmatched(points, sides)...), lineFindings())
+		measure.SortFindings(c.report.Validity)
+		return c.report, nil
+	}
 	c.compare(points)
 	c.report.Validity = c.findings(sides, points)
 	return c.report, nil

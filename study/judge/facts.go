@@ -162,6 +162,7 @@ var weights = map[string]weight{
 	"client_settings":             {measure.Warning, "clients with other settings behave differently"},
 	"client_settings.client":      {measure.Invalid, "the clients use different amounts of processor time"},
 	"scheduled":                   {measure.Invalid, "an open and a closed loop measure different times"},
+	"search":                      {measure.Invalid, "another objective has another line"},
 	"load":                        {measure.Warning, "another load has other response times"},
 	"load.workers":                {measure.Note, "more workers, more throughput and longer response times"},
 	"load_phase":                  {measure.Note, "how the data were loaded"},
