@@ -217,6 +217,9 @@ func (o Objective) MetBy(x float64) bool {
 	return x >= o.Limit
 }
 
+// Quantile returns the quantile of a percentile, such as 0.99 of p99; false for other metrics.
+func (o Objective) Quantile() (float64, bool) { return o.percent / 100, !math.IsNaN(o.percent) }
+
 // AtMost reports whether the objective is an upper limit.
 func (o Objective) AtMost() bool { return o.Op == "<" || o.Op == "<=" }
 

@@ -33,15 +33,18 @@ type ProcedurePoint struct {
 	Trials []string `json:"trials,omitempty"`
 }
 
-// CapacityResult is the highest offered rate that held the objectives: a measured point, never an extrapolation.
+// CapacityResult is the highest offered rate that holds the objectives, between rates that were measured.
 type CapacityResult struct {
 	Objectives []string `json:"objectives"`
 	// Rate is the capacity in operations per second, 0 if not even the lowest rate held.
 	Rate float64 `json:"rate"`
-	// Confirmed is true if all fresh trials at that rate held; Low is the lower end of the 95 % interval of the rate
-	// that they achieved, for this rate offered.
+	// Confirmed is true if fresh trials just below and above the rate confirmed it. Low and High are the ends of its 95 %
+	// interval; High is absent if nothing is known above it.
 	Confirmed bool     `json:"confirmed"`
 	Low       *float64 `json:"achieved_low,omitempty"`
+	High      *float64 `json:"rate_high,omitempty"`
+	// Wrong is the probability that the true capacity is outside of 5 % around Rate.
+	Wrong *float64 `json:"wrong,omitempty"`
 	// AtLeast is true if the highest rate that was allowed still held: the capacity is higher.
 	AtLeast bool   `json:"at_least,omitempty"`
 	Reason  string `json:"reason"`
@@ -54,8 +57,9 @@ type CapacityResult struct {
 
 // CapacityStep is one trial of a capacity search.
 type CapacityStep struct {
-	// Phase is "probe" (a closed loop, which shows where to begin), "ramp", "bisect" or "confirm".
-	Phase    string   `json:"phase" jsonschema:"enum=probe,enum=ramp,enum=bisect,enum=confirm"`
+	// Phase is "probe" (a closed loop, which shows where to begin), "ramp", "narrow" or "confirm"; records of
+	// earlier versions have "bisect" for "narrow".
+	Phase    string   `json:"phase" jsonschema:"enum=probe,enum=ramp,enum=narrow,enum=bisect,enum=confirm"`
 	Offered  float64  `json:"offered"`
 	Achieved float64  `json:"achieved"`
 	P99      *float64 `json:"p99_ns,omitempty"`

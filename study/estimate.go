@@ -11,6 +11,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/measure/stats"
 	"github.com/plimsoll-bench/plimsoll/run"
 	"github.com/plimsoll-bench/plimsoll/spec"
+	"github.com/plimsoll-bench/plimsoll/study/search"
 )
 
 // Estimate is the time and space that a study will take, as far as known before it runs.
@@ -287,9 +288,12 @@ func (e *estimator) procedures() {
 		e.assume("procedure steady goes up to its highest step, and trials are as long as in the base run")
 	}
 	if c := p.Capacity; c != nil {
-		n := capacityTrials(c)
+		n := search.Planned
+		if c.From == 0 {
+			n++ // a closed loop
+		}
 		e.Procedures += float64(n) * with(c.Duration)
-		most := mostCapacityTrials(c)
+		most := int(c.Steps) + 1
 		e.assume("the capacity search takes about %s if results are steady. If they scatter, it may take up to %d, which is %s "+
 			"more than estimated", figure.Plural(n, "trial"), most, figure.Duration(time.Duration(float64(most-n)*with(c.Duration)*1e9)))
 	}
@@ -305,43 +309,6 @@ func SteadyLengths(s *spec.Steady) []float64 {
 		}
 	}
 	return out
-}
-
-// rampSteps is the assumed number of steps of a ramp without an end. It begins near the throughput of a closed loop.
-const rampSteps = 6
-
-// capacityTrials returns about how many trials a search takes: the ramp, the bisection of its last step down to the
-// precision, and the confirming trials of three rates.
-func capacityTrials(c *spec.CapacitySearch) int {
-	ramp, bisection := capacitySteps(c)
-	return ramp + bisection + 3*int(c.Confirm)
-}
-
-// The limits of a search, see package procedure.
-const (
-	mostSearches = 3  // it goes up again twice
-	mostRounds   = 8  // of confirming trials in each, as the rate is lowered
-	mostDescent  = 12 // steps down from a first rate that does not hold
-)
-
-// mostCapacityTrials returns the most trials of a search, with the assumed ramp: every step is tried twice, every round
-// of confirming trials fails with its last trial, and the search goes up again as often as it may.
-func mostCapacityTrials(c *spec.CapacitySearch) int {
-	ramp, bisection := capacitySteps(c)
-	around := 2 * ((int(c.Confirm) + 2) / 3) // trials above and below a rate in a round
-	return 1 + mostDescent + mostSearches*(2*ramp+bisection+mostRounds*(int(c.Confirm)+around))
-}
-
-// capacitySteps returns the steps of the ramp and of its bisection.
-func capacitySteps(c *spec.CapacitySearch) (ramp, bisection int) {
-	ramp = rampSteps
-	if c.From > 0 && c.To > c.From {
-		ramp = 1 + int(math.Ceil(math.Log(float64(c.To/c.From))/math.Log(c.Growth)))
-	}
-	if c.Precision > 0 {
-		bisection = max(0, int(math.Ceil(math.Log2((c.Growth-1)/float64(c.Precision)))))
-	}
-	return ramp, bisection
 }
 
 // power returns which changes comparisons within blocks could find. For comparisons between batches the drift is not

@@ -9,6 +9,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
@@ -39,6 +40,8 @@ type Result struct {
 	Run *record.Run
 	// Seconds returns the course of the trial, including warm-up, one entry per interval. It reads the record.
 	Seconds func() ([]Second, error)
+	// Intervals calls a function with each interval of the trial. It reads the record.
+	Intervals func(func(*measure.Interval) error) error
 }
 
 // Second is what happened in one interval of a trial.

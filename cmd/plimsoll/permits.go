@@ -12,6 +12,8 @@ import (
 // in the table have the permit of the group. A command that is not in the table may do nothing.
 var permits = map[string]permit.Permit{
 	"run":             permit.All,
+	"capacity":        permit.All,
+	"capacity resume": permit.All,
 	"study run":       permit.All,
 	"study resume":    permit.All,
 	"suite run":       permit.All,

@@ -60,7 +60,7 @@ func TestDoubtfulCapacityIsAFinding(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !slices.ContainsFunc(s.Validity, func(f measure.Finding) bool {
-		return f.ID == "capacity-doubtful" && f.Severity == measure.Warning && strings.Contains(f.Text, "became faster")
+		return f.ID == "capacity-doubtful" && f.Severity == measure.Warning && strings.Contains(f.Text, "steps well below the line were missed")
 	}) {
 		t.Errorf("capacity %+v, findings %+v", s.Capacity, s.Validity)
 	}

@@ -226,7 +226,7 @@ func (f *search) replay(j job) (study.Result, record.Trial, bool, error) {
 		if err != nil || !r.Of(j.spec) {
 			return study.Result{}, record.Trial{}, false, nil // it must be measured again
 		}
-		return study.Result{Run: r, Seconds: func() ([]study.Second, error) { return Seconds(dir) }}, *last, true, nil
+		return resultIn(dir, r), *last, true, nil
 	case record.TrialFailed, record.TrialTimeout:
 		if !f.o.RetryFailed {
 			return study.Result{}, *last, true, &countedError{errors.New(last.Problem)}

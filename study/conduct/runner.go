@@ -25,7 +25,16 @@ func (r *Runs) Trial(ctx context.Context, q study.Request) (study.Result, error)
 	o := r.Options
 	o.Dir, o.Abort, o.Number = q.Dir, q.Abort, q.Number
 	result, err := fleet.Execute(ctx, q.Spec, o, fleet.Options{Places: r.Places, Strict: true})
-	return study.Result{Run: result, Seconds: func() ([]study.Second, error) { return Seconds(q.Dir) }}, err
+	return resultIn(q.Dir, result), err
+}
+
+// resultIn is the result of a trial with its record.
+func resultIn(dir string, r *record.Run) study.Result {
+	return study.Result{Run: r, Seconds: func() ([]study.Second, error) { return Seconds(dir) },
+		Intervals: func(f func(*measure.Interval) error) error {
+			_, err := record.EachInterval(dir, f)
+			return err
+		}}
 }
 
 // Seconds returns the course of a recorded run without its load phase: one entry per interval.

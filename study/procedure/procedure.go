@@ -33,14 +33,15 @@ const confidence = 0.95
 const mostErrors = 0.01
 
 type outcome struct {
-	record   string
-	run      *record.Run // nil if there is no result
-	seconds  func() ([]study.Second, error)
-	rate     float64  // achieved operations per second
-	p99      *float64 // response time in ns, nil if it cannot be stated
-	errors   float64  // share of the attempted operations that did not succeed
-	problem  string   // why it does not count, "" if it does
-	findings []measure.Finding
+	record    string
+	run       *record.Run // nil if there is no result
+	seconds   func() ([]study.Second, error)
+	intervals Intervals
+	rate      float64  // achieved operations per second
+	p99       *float64 // response time in ns, nil if it cannot be stated
+	errors    float64  // share of the attempted operations that did not succeed
+	problem   string   // why it does not count, "" if it does
+	findings  []measure.Finding
 }
 
 // attempt runs a trial and reads its result.
@@ -56,7 +57,7 @@ func attempt(ctx context.Context, try Try, asked spec.Run, what string) (outcome
 	if err != nil && !failed {
 		return outcome{}, fmt.Errorf("%s: %w", what, err)
 	}
-	o := outcome{record: trial.Record, seconds: result.Seconds, problem: trial.Problem}
+	o := outcome{record: trial.Record, seconds: result.Seconds, intervals: result.Intervals, problem: trial.Problem}
 	if o.problem == "" && err != nil {
 		o.problem = err.Error()
 	}

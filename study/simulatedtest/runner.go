@@ -143,7 +143,7 @@ func (r *Runner) result(t *trial, intervals []*measure.Interval, q study.Request
 	}
 	e, err := r.judge(t, measured, q.Spec)
 	run.Course, run.Objectives, run.Validity = e.Course, e.Objectives, e.Validity
-	return study.Result{Run: run, Seconds: seconds(intervals)}, err
+	return study.Result{Run: run, Seconds: seconds(intervals), Intervals: each(intervals)}, err
 }
 
 // judge says what a run would say of itself.
@@ -184,7 +184,18 @@ func (r *Runner) write(t *trial, intervals []*measure.Interval, q study.Request)
 		return study.Result{}, err
 	}
 	run, err := w.Finish(e)
-	return study.Result{Run: run, Seconds: seconds(intervals)}, err
+	return study.Result{Run: run, Seconds: seconds(intervals), Intervals: each(intervals)}, err
+}
+
+func each(intervals []*measure.Interval) func(func(*measure.Interval) error) error {
+	return func(f func(*measure.Interval) error) error {
+		for _, iv := range intervals {
+			if err := f(iv); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
 }
 
 // tool and environment mark the records: nothing here happened.

@@ -1,0 +1,120 @@
+package procedure
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/plimsoll-bench/plimsoll/internal/figure"
+	"github.com/plimsoll-bench/plimsoll/measure"
+	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/study/search"
+)
+
+// doubtful is the share of steps below the interval that may be missed by chance.
+const doubtful = 2
+
+// conclude sets the result of a line. err ended the search early.
+func (l *lineSearch) conclude(err error) {
+	n := &l.line
+	defer func() {
+		if l.o.Done != nil {
+			l.o.Done(*n)
+		}
+	}()
+	if l.search == nil {
+		n.Status = record.LineFailed
+		if err != nil {
+			n.Status, n.Problem = record.LineUndecided, "the search ended early: "+err.Error()
+		}
+		return
+	}
+	a := l.search.Answer()
+	n.Rate, n.Trials, n.Scatter, n.Confidence = search.Rounded3(a.Rate), a.Trials, a.Scatter, confidence
+	if a.Low > 0 && a.Low < a.Rate || a.State == search.AtLeast {
+		low := search.Rounded3(a.Low)
+		n.Low = &low
+	}
+	if a.High > 0 && a.State != search.AtLeast && a.Rate > 0 {
+		high, wrong := search.Rounded3(a.High), a.Wrong
+		n.High, n.Wrong = &high, &wrong
+	}
+	switch a.State {
+	case search.Found:
+		n.Status = record.LineFound
+	case search.AtLeast:
+		n.Status = record.LineAtLeast
+	case search.None, search.Few:
+		n.Status, n.Rate, n.Low, n.High = record.LineNone, 0, nil, nil
+	default:
+		n.Status = record.LineUndecided
+		n.Doubts = append(n.Doubts, "the time was not enough for the confirming trials")
+	}
+	if err != nil {
+		n.Problem = "the search ended early: " + err.Error()
+	}
+	l.reason(a)
+	if a.Drifts {
+		n.Doubts = append(n.Doubts, fmt.Sprintf("what the target carries changed by %s per step during the search. The rate is that of "+
+			"its end", signed(a.Drift)))
+	}
+	if a.MissedBelow >= doubtful {
+		n.Doubts = append(n.Doubts, fmt.Sprintf("%d steps well below the line were missed. Something else than the rate slows the target "+
+			"from time to time", a.MissedBelow))
+	}
+}
+
+// reason sets the limit and its sentence, from the step nearest above the line that was missed.
+func (l *lineSearch) reason(a search.Answer) {
+	n := &l.line
+	var above, client *record.LineStep
+	for i := range n.Steps {
+		s := &n.Steps[i]
+		missed := s.Verdict == record.StepMissed || s.Verdict == record.StepFailed || s.Verdict == record.StepUndecided && s.Certainty != nil && *s.Certainty < 0.5
+		if missed && s.Offered >= n.Rate && (above == nil || s.Offered < above.Offered) {
+			above = s
+		}
+		if s.Verdict == record.StepClient && (client == nil || s.Offered < client.Offered) {
+			client = s
+		}
+	}
+	at := func(s *record.LineStep) string { return figure.Rate(s.Offered) + "/s" }
+	switch {
+	case a.State == search.Few:
+		n.Limit, n.Reason = record.LimitSamples, "no step had enough operations for its objectives. Search at higher rates, or use longer steps"
+	case n.Status == record.LineAtLeast && client != nil:
+		n.Limit, n.Reason = record.LimitClient, "at "+at(client)+" "+client.Why
+	case n.Status == record.LineAtLeast:
+		n.Limit, n.Reason = record.LimitHighest, "the highest rate that was allowed holds. Raise search.to (--to)"
+	case above == nil && client != nil:
+		n.Limit, n.Reason = record.LimitClient, "at "+at(client)+" "+client.Why
+	case above == nil:
+		n.Limit = record.LimitUndecided
+	case l.limits[above.Offered] != "":
+		n.Limit, n.Reason = l.limits[above.Offered], "at "+at(above)+" "+above.Why
+	case above.Objective == "achieved>=99%":
+		n.Limit, n.Reason = record.LimitSustained, "at "+at(above)+" "+above.Why
+	case above.Objective == "":
+		n.Limit, n.Reason = record.LimitSustained, "at "+at(above)+" "+above.Why
+	default:
+		n.Limit, n.Reason = record.LimitObjective, "at "+at(above)+" "+above.Objective+" is missed"+valueOf(above)
+	}
+}
+
+// valueOf is what was measured of the objective of a step.
+func valueOf(s *record.LineStep) string {
+	if s.Value == nil {
+		return ""
+	}
+	return " with " + quantity(*s.Value, s.Unit)
+}
+
+// quantity is a measured value in its unit.
+func quantity(x float64, unit string) string {
+	switch unit {
+	case measure.UnitTime:
+		return figure.Duration(time.Duration(x))
+	case measure.UnitShare:
+		return figure.Percent(x)
+	}
+	return figure.Rate(x)
+}
