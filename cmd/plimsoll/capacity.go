@@ -31,12 +31,14 @@ type capacityOptions struct {
 	format string
 	quiet  bool
 	dry    bool
+
+	present presentFlags
 }
 
 func newCapacityCommand(env *environment) *cobra.Command {
 	var o capacityOptions
 	cmd := &cobra.Command{
-		Use:   "capacity [SPEC|TARGET]",
+		Use:   "capacity [SPEC|TARGET|DIR]",
 		Short: "Find the highest load that a deployment carries",
 		Long: `Each step is an open loop at one rate. A test on its seconds decides it: met, missed or undecided, with an error of
 5 %. The search raises the rate until it is missed, narrows it, and confirms the answer by fresh trials just below and
@@ -46,22 +48,37 @@ With --while, further lines say which load the deployment carries while an event
 rate: the objectives hold outside of the outage of a failover, acknowledged writes survive, and redundancy returns. The
 safe load is the lowest line.
 
+With --now, the present load of the target is read before the search, and the answer says how much of the line it is.
+DIR is the record of a search: then nothing is searched, and --now names the deployment or a recording. Reads of the
+oplog, mirrored reads, heartbeats and monitoring are not counted. If the operations are not those of the workload that
+was measured, the answer says how they differ, and between which ends the share is. The record keeps the present load.
+
 Ctrl-C ends the search with the answer so far. 'plimsoll capacity resume DIR' continues it.
 
 Exit codes: 0 each line that counts was found, 1 other failure, 2 usage error, 3 target unreachable, 4 no rate holds the
-objectives or the time was not enough, 6 result invalid, 130 interrupted.`,
+objectives, the time was not enough, or the present load is above the line of DIR, 6 result invalid, 130 interrupted.`,
 		Example: `  plimsoll capacity
   plimsoll capacity mongodb://db1/ --workload b --slo 'p99<20ms,errors<0.1%' --within 15m
   plimsoll capacity lab:three --while kill:secondary --while kill:primary
   plimsoll capacity capacity.yaml
+  plimsoll capacity my-capacity --now mongodb://db1/ --growth 4%/month
   plimsoll capacity resume plimsoll-data/capacities/20260301-120000-capacity`,
-		Args: atMostOne("file or target"),
-		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, env, args) },
+		Args: cobra.MaximumNArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := errors.Join(o.present.take(&args), o.present.check()); err != nil {
+				return err
+			}
+			if len(args) == 1 && record.KindIn(args[0]) == record.KindCapacity {
+				return capacityNow(cmd.Context(), env, args[0], &o.present, o.format)
+			}
+			return o.run(cmd, env, args)
+		},
 	}
 	o.spec.addFileFlags(cmd, "capacity")
 	var usual spec.Capacity
 	usual.Defaults()
 	o.spec.settings = addSettings(cmd, &usual, capacitySettings)
+	o.present.add(cmd.Flags())
 	formatFlag(cmd.Flags(), &o.format, "result", "text", "md", "json")
 	cmd.Flags().BoolVarP(&o.quiet, "quiet", "q", false, "show no progress")
 	cmd.Flags().BoolVar(&o.dry, "print-spec", false, "print the specification with all defaults as YAML and exit")
@@ -158,6 +175,9 @@ func (o *capacityOptions) run(cmd *cobra.Command, env *environment, args []strin
 	if err := checkLabTarget(cmd.Context(), env, asked.Run.Target); err != nil {
 		return err
 	}
+	if err := o.present.read(cmd.Context(), env, asked.Run.Target); err != nil {
+		return err
+	}
 	dir := cmp.Or(asked.Out, newDir("capacities", asked.Name, env.now()))
 	return o.conduct(cmd.Context(), env, dir, &asked, func(ctx context.Context, l loadline.Options) (*record.Capacity, error) {
 		return loadline.Run(ctx, asked, l)
@@ -211,6 +231,7 @@ func (o *capacityOptions) conduct(ctx context.Context, env *environment, dir str
 	if c == nil {
 		return withExit(exitOf[campaign.ConcludeError(err)], err)
 	}
+	o.present.place(ctx, env, dir, c)
 	if perr := printResult(env.stdout, c, o.format); perr != nil {
 		return perr
 	}

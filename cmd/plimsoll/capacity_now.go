@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/plimsoll-bench/plimsoll/capacity"
@@ -24,41 +23,13 @@ import (
 	"github.com/plimsoll-bench/plimsoll/workload/recorded"
 )
 
-func newCapacityCommand(env *environment) *cobra.Command {
-	var f presentFlags
-	var format string
-	cmd := &cobra.Command{
-		Use:   "capacity DIR --now DEPLOYMENT",
-		Short: "Say how much of its load line a deployment carries now",
-		Long: `Read the present load of a deployment for a minute, and say how much it is of the load line in DIR, the record
-of a capacity.
-
-DEPLOYMENT is mongodb://HOST, lab:NAME or the file of a recording. The counters of all members are read, or of
-all routers of a cluster. Reads of the oplog, mirrored reads, heartbeats and monitoring are not counted. If the
-operations are not those of the workload that was measured, the output says how they differ and between which
-ends the share is. The record keeps the present load, and its page shows it.
-
-Exit codes: 0 below the line, 1 failed, 2 usage error or unreadable record, 4 at the line or above,
-3 deployment unreachable, 130 interrupted.`,
-		Example: `  plimsoll capacity my-capacity --now mongodb://db1,db2,db3/?replicaSet=rs0
-  plimsoll capacity my-capacity --now lab:three --growth 4%/month`,
-		Args: cobra.RangeArgs(1, 2),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := f.take(&args); err != nil {
-				return err
-			}
-			return capacityNow(cmd.Context(), env, args[0], &f, format)
-		},
-	}
-	f.add(cmd.Flags())
-	formatFlag(cmd.Flags(), &format, "result", "text", "md", "json")
-	return cmd
-}
-
 // presentFlags are the flags of the present load of a deployment.
 type presentFlags struct {
 	now, growth string
 	length      time.Duration
+
+	load *record.PresentLoad // what was read, nil if nothing was asked
+	rise *capacity.Growth    // nil if it is not given
 }
 
 // presentTarget is the value of --now without an address: the target of the search.
@@ -83,21 +54,45 @@ func (f *presentFlags) take(args *[]string) error {
 	return nil
 }
 
-// check checks the flags, and returns the growth of the load, nil if it is not given.
-func (f *presentFlags) check() (*capacity.Growth, error) {
+// check checks the flags. A growth is that of a present load.
+func (f *presentFlags) check() error {
 	switch {
-	case f.now == "":
-		return nil, usageError("name the deployment whose load is read: --now mongodb://HOST")
+	case f.now == "" && f.growth != "":
+		return usageError("--growth is that of the present load: add --now mongodb://HOST")
 	case f.length < capture.PresentStep || f.length > 24*time.Hour:
-		return nil, usageError("--now-for is %v: it must be from %v to 24h", f.length, capture.PresentStep)
+		return usageError("--now-for is %v: it must be from %v to 24h", f.length, capture.PresentStep)
 	case f.growth == "":
-		return nil, nil
+		return nil
 	}
 	g, err := capacity.ParseGrowth(f.growth)
 	if err != nil {
-		return nil, usageError("--growth: %v", err)
+		return usageError("--growth: %v", err)
 	}
-	return &g, nil
+	f.rise = &g
+	return nil
+}
+
+// read reads the present load, if it was asked. target is that of the search.
+func (f *presentFlags) read(ctx context.Context, env *environment, target string) (err error) {
+	switch f.now {
+	case "":
+		return nil
+	case presentTarget:
+		f.now = target
+	}
+	f.load, err = readPresent(ctx, env, f.now, f.length)
+	return err
+}
+
+// place places the present load beside the lines of a record, and keeps it there.
+func (f *presentFlags) place(ctx context.Context, env *environment, dir string, c *record.Capacity) {
+	if f.load == nil {
+		return
+	}
+	placePresent(ctx, c, f.load, f.rise)
+	if err := keepPresent(dir, c); err != nil {
+		fmt.Fprintf(env.stderr, "the present load is not kept in the record: %v\n", err)
+	}
 }
 
 // readPresent reads the present load of mongodb://…, of lab:NAME, or of a recording.
@@ -152,34 +147,30 @@ func placePresent(ctx context.Context, c *record.Capacity, p *record.PresentLoad
 	}
 }
 
-// capacityNow reads the present load beside the lines of an existing record, prints both, and keeps the load in the
-// record.
+// capacityNow reads the present load beside the lines of an existing record, and prints both.
 func capacityNow(ctx context.Context, env *environment, dir string, f *presentFlags, format string) error {
-	growth, err := f.check()
-	if err != nil {
-		return err
+	if f.now == "" {
+		return usageError("%s is the record of a capacity. Add --now mongodb://HOST to read the present load beside it, or print it with: "+
+			"plimsoll show %[1]s", dir)
 	}
 	c, err := record.OpenCapacity(dir)
 	if err != nil {
 		return withExit(exitUsage, err)
 	}
-	if f.now == presentTarget && c.Specification != nil {
-		f.now = c.Specification.Run.Target
+	target := ""
+	if c.Specification != nil {
+		target = c.Specification.Run.Target
 	}
 	ctx, stop := interruptible(ctx, env)
 	defer stop()
-	p, err := readPresent(ctx, env, f.now, f.length)
-	if err != nil {
+	if err := f.read(ctx, env, target); err != nil {
 		return err
 	}
-	placePresent(ctx, c, p, growth)
-	if err := keepPresent(dir, c); err != nil {
-		fmt.Fprintf(env.stderr, "the present load is not kept in the record: %v\n", err)
-	}
+	f.place(ctx, env, dir, c)
 	if err := printResult(env.stdout, c, format); err != nil {
 		return err
 	}
-	if p.Share != nil && *p.Share >= 1 {
+	if s := f.load.Share; s != nil && *s >= 1 {
 		return withExit(exitObjective, errSilent)
 	}
 	return nil

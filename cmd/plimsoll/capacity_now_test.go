@@ -11,7 +11,6 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
-	"github.com/plimsoll-bench/plimsoll/lab/engine"
 	"github.com/plimsoll-bench/plimsoll/lab/engine/enginetest"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/report/recordtest"
@@ -43,17 +42,13 @@ func TestPresentLoadOfARealServer(t *testing.T) {
 	if !ok {
 		return
 	}
-	e, err := engine.ByName(t.TempDir(), engine.Mongod)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := enginetest.Start(t, e, engine.StartOptions{Binary: binary})
-	code, p, output := present(t, s.URI())
+	uri := startServer(t, binary, t.TempDir())
+	code, p, output := present(t, uri)
 	if code != 0 || p == nil || p.Rate > 0.5 || !strings.Contains(output, "there is no load") {
 		t.Fatalf("idle: exit code %d, %+v, %s", code, p, output)
 	}
 
-	client, err := mongo.Connect(options.Client().ApplyURI(s.URI()))
+	client, err := mongo.Connect(options.Client().ApplyURI(uri))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +72,7 @@ func TestPresentLoadOfARealServer(t *testing.T) {
 			}
 		}
 	}()
-	code, p, output = present(t, s.URI(), "--growth=4%/month")
+	code, p, output = present(t, uri, "--growth=4%/month")
 	close(stop)
 	rate := <-sent
 	if code != 0 || p == nil || p.Rate < 0.7*rate || p.Rate > 1.4*rate {

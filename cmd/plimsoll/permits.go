@@ -23,7 +23,6 @@ var permits = map[string]permit.Permit{
 	"disk":            permit.All,
 	"ycsb":            permit.All,
 	"ci":              permit.All,
-	"capacity":        permit.All,
 	"calibrate":       permit.All,
 	"doctor":          permit.All,
 	"agent":           permit.All,

@@ -65,7 +65,7 @@ Each result is stored in a directory, by default below plimsoll-data. Such a dir
 	addGroup(root, "measure", "Measure:", newCapacityCommand(env), newRunCommand(env), newStudyCommand(env), newSuiteCommand(env), newDrillCommand(env),
 		newDiskCommand(env), newYCSBCommand(env))
 	addGroup(root, "results", "Use results:", newShowCommand(env), newReportCommand(env), newServeCommand(env),
-		newCompareCommand(env), newHistoryCommand(env), newCICommand(env), newSizeCommand(env), newCapacityCommand(env))
+		newCompareCommand(env), newHistoryCommand(env), newCICommand(env), newSizeCommand(env))
 	addGroup(root, "prepare", "Prepare:", newWorkloadsCommand(env), newWorkloadCommand(env), newCalibrateCommand(env),
 		newDoctorCommand(env), newAgentCommand(env), newAgentsCommand(env), newEngineCommand(env),
 		newLabCommand(env), newPlatformCommand(env), newFaultfsCommand(env))
