@@ -12,19 +12,19 @@ import (
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-// madeCapacity writes a capacity of a set of three with a line of 3,000 operations per second, of 2,000 while a secondary
-// is down, and the runs of two steps.
+// madeCapacity writes a capacity of a set of three with a line of 3,000 operations per second, of 2,000 while a
+// secondary is down, and the runs of two steps.
 func madeCapacity(t *testing.T, change func(*record.Capacity)) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "capacity")
 	asked := spec.Capacity{Run: spec.Run{Target: "mongodb://db1/", Workload: spec.Workload{Name: "b"}}}
 	line := func(name string, rate float64) record.LoadLine {
 		low, high := rate*0.95, rate*1.05
-		return record.LoadLine{Name: name, Counts: true, Status: record.LineFound, Rate: rate, Low: &low, High: &high, Confidence: 0.95,
-			Trials: 5}
+		return record.LoadLine{Name: name, Counts: true, Status: record.LineFound, Rate: rate, Low: &low, High: &high,
+			Confidence: 0.95, Trials: 5}
 	}
-	c := &record.Capacity{Head: record.Head{SchemaVersion: record.SchemaVersion, Kind: record.KindCapacity, Status: record.Complete,
-		Started: time.Now(), Validity: []measure.Finding{}}, Specification: &asked, Objectives: []string{"p99<20ms"},
+	c := &record.Capacity{Head: record.Head{SchemaVersion: record.SchemaVersion, Kind: record.KindCapacity,
+		Status: record.Complete, Started: time.Now(), Validity: []measure.Finding{}}, Specification: &asked, Objectives: []string{"p99<20ms"},
 		Lines: []record.LoadLine{line(spec.AllMembersUp, 3000), line("kill:secondary", 2000)}}
 	c.Lines[0].Steps = []record.LineStep{
 		{Number: 1, Phase: "narrow", Offered: 1900, Verdict: record.StepMet, Record: "steps/1"},
@@ -41,7 +41,8 @@ func madeCapacity(t *testing.T, change func(*record.Capacity)) string {
 	defer w.Close()
 	target := record.Target{Address: "mongodb://db1/", Kind: "mongod", Topology: "replica set", Hosts: []string{"a", "b", "c"}}
 	for name, rate := range map[string]float64{"1": 1900, "2": 2950} {
-		if err := sizetest.WriteRun(filepath.Join(dir, record.StepsDir, name), sizetest.Run{Rate: rate, Target: target}); err != nil {
+		err := sizetest.WriteRun(filepath.Join(dir, record.StepsDir, name), sizetest.Run{Rate: rate, Target: target})
+		if err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -69,8 +70,8 @@ func TestSizeTakesTheLine(t *testing.T) {
 			t.Fatalf("%s: %s", asked, text(s))
 		}
 		w := s.Workloads[0]
-		if w.Rate != want.rate || w.Source != "capacity" || len(w.Records) != 1 || !strings.HasSuffix(filepath.ToSlash(w.Records[0]), want.record) ||
-			*w.Low != 0.95*want.rate || s.Answer.Nodes != want.nodes {
+		if w.Rate != want.rate || w.Source != "capacity" || len(w.Records) != 1 ||
+			!strings.HasSuffix(filepath.ToSlash(w.Records[0]), want.record) || *w.Low != 0.95*want.rate || s.Answer.Nodes != want.nodes {
 			t.Errorf("%s: %+v, %+v", asked, w, s.Answer)
 		}
 		if failures := !strings.Contains(asked, "failures=0"); strings.Contains(text(s), "line kill:secondary") != failures {

@@ -29,7 +29,8 @@ const mixed = 20_000
 // MixOf learns the mix of the workload of a run. open opens a recording.
 func MixOf(asked spec.Run, open func(name string) (io.ReadCloser, error)) (Mix, error) {
 	if asked.Load.Replay != "" {
-		r, err := recorded.OpenReplay(func() (io.ReadCloser, error) { return open(asked.Load.Replay) }, workload.Spec{Seed: 1})
+		once := func() (io.ReadCloser, error) { return open(asked.Load.Replay) }
+		r, err := recorded.OpenReplay(once, workload.Spec{Seed: 1})
 		if err != nil {
 			return nil, err
 		}
@@ -122,8 +123,8 @@ func Place(p *record.PresentLoad, c *record.Capacity, mix Mix, why error) {
 	compareMix(p, mix, l)
 }
 
-// compareMix compares the kinds of operations of a present load with those of the workload of a line, and finds the ends
-// of its share of the line.
+// compareMix compares the kinds of operations of a present load with those of the workload of a line, and finds the
+// ends of its share of the line.
 func compareMix(p *record.PresentLoad, mix Mix, l *record.LoadLine) {
 	for kind := range mix {
 		if !slices.ContainsFunc(p.ByOperation, func(o record.PresentOperation) bool { return o.Name == kind }) {
@@ -214,13 +215,17 @@ func (g Growth) reached(p *record.PresentLoad, share *float64) *time.Time {
 
 // PresentOf is what the servers of a deployment did for clients, as it is recorded. The address has no credentials.
 func PresentOf(read capture.Present, address string) *record.PresentLoad {
-	p := &record.PresentLoad{From: read.Began, Duration: int64(read.Period), Source: record.PresentServer, Address: address,
-		Servers: read.Servers, Unread: read.Unread, Restarted: read.Restarted, Routed: read.Routed, Busiest: read.Busiest,
-		NotCounted: map[string]float64{}}
+	p := &record.PresentLoad{From: read.Began, Duration: int64(read.Period), Source: record.PresentServer,
+		Address: address, Servers: read.Servers, Unread: read.Unread, Restarted: read.Restarted, Routed: read.Routed,
+		Busiest: read.Busiest, NotCounted: map[string]float64{}}
 	setOperations(p, read.Kinds)
-	for name, rate := range map[string]float64{"reads of the oplog by other members": read.Left.Replicating,
-		"operations that members replicated": read.Left.Replicated, "reads that the primary mirrored to secondaries": read.Left.Mirrored,
-		"getMore of clients": read.Left.Continuing, "heartbeats, handshakes, monitoring and other commands": read.Left.Commands} {
+	for name, rate := range map[string]float64{
+		"reads of the oplog by other members":                   read.Left.Replicating,
+		"operations that members replicated":                    read.Left.Replicated,
+		"reads that the primary mirrored to secondaries":        read.Left.Mirrored,
+		"getMore of clients":                                    read.Left.Continuing,
+		"heartbeats, handshakes, monitoring and other commands": read.Left.Commands,
+	} {
 		if rate > 0 {
 			p.NotCounted[name] = rate
 		}
@@ -239,8 +244,8 @@ func PresentRecording(open func() (io.ReadCloser, error), name string) (*record.
 	if err != nil {
 		return nil, err
 	}
-	p := &record.PresentLoad{From: r.Header().Began.UTC(), Duration: int64(r.Header().Length), Source: record.PresentRecording,
-		Address: name}
+	p := &record.PresentLoad{From: r.Header().Began.UTC(), Duration: int64(r.Header().Length),
+		Source: record.PresentRecording, Address: name}
 	kinds := mixOf(r, min(mixed, r.Total()))
 	for kind := range kinds {
 		kinds[kind] *= r.Rate()

@@ -48,10 +48,10 @@ With --while, further lines say which load the deployment carries while an event
 rate: the objectives hold outside of the outage of a failover, acknowledged writes survive, and redundancy returns. The
 safe load is the lowest line.
 
-With --now, the present load of the target is read before the search, and the answer says how much of the line it is.
+With --now, the present load of the target is read before the search, and the answer states how much of the line it is.
 DIR is the record of a search: then nothing is searched, and --now names the deployment or a recording. Reads of the
 oplog, mirrored reads, heartbeats and monitoring are not counted. If the operations are not those of the workload that
-was measured, the answer says how they differ, and between which ends the share is. The record keeps the present load.
+was measured, the answer states how they differ, and between which ends the share is. The record keeps the present load.
 
 Ctrl-C ends the search with the answer so far. 'plimsoll capacity resume DIR' continues it.
 

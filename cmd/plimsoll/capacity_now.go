@@ -96,7 +96,8 @@ func (f *presentFlags) place(ctx context.Context, env *environment, dir string, 
 }
 
 // readPresent reads the present load of mongodb://…, of lab:NAME, or of a recording.
-func readPresent(ctx context.Context, env *environment, from string, length time.Duration) (*record.PresentLoad, error) {
+func readPresent(ctx context.Context, env *environment, from string,
+	length time.Duration) (*record.PresentLoad, error) {
 	uri := from
 	if name, ok := spec.LabOf(from); ok {
 		address, err := labAddress(ctx, env, name, "")
@@ -105,7 +106,8 @@ func readPresent(ctx context.Context, env *environment, from string, length time
 		}
 		uri = address
 	} else if !strings.HasPrefix(from, "mongodb://") && !strings.HasPrefix(from, "mongodb+srv://") {
-		p, err := capacity.PresentRecording(func() (io.ReadCloser, error) { return openRecorded(ctx, from) }, filepath.Base(from))
+		open := func() (io.ReadCloser, error) { return openRecorded(ctx, from) }
+		p, err := capacity.PresentRecording(open, filepath.Base(from))
 		if err != nil {
 			return nil, usageError("--now %s is neither mongodb://HOST, nor lab:NAME, nor a recording: %v", store.Redact(from), err)
 		}
@@ -115,7 +117,7 @@ func readPresent(ctx context.Context, env *environment, from string, length time
 	p, err := capture.ReadPresent(ctx, uri, length)
 	switch {
 	case ctx.Err() != nil:
-		return nil, withExit(exitInterrupted, errors.New("interrupted while the present load was read; nothing is known of it"))
+		return nil, withExit(exitInterrupted, errors.New("interrupted while the present load was read, so there is no answer"))
 	case err != nil:
 		return nil, withExit(exitUnreachable, fmt.Errorf("cannot read the present load of %s: %s. Check host, port, user and password; "+
 			"the user needs the role clusterMonitor", store.Redact(from), store.OneLine(store.Redact(err.Error()))))
@@ -139,7 +141,8 @@ func placePresent(ctx context.Context, c *record.Capacity, p *record.PresentLoad
 	var mix capacity.Mix
 	err := errors.New("the record has no specification")
 	if c.Specification != nil {
-		mix, err = capacity.MixOf(c.Specification.Run, func(name string) (io.ReadCloser, error) { return openRecorded(ctx, name) })
+		open := func(name string) (io.ReadCloser, error) { return openRecorded(ctx, name) }
+		mix, err = capacity.MixOf(c.Specification.Run, open)
 	}
 	capacity.Place(p, c, mix, err)
 	if c.Now = p; growth != nil {
@@ -150,7 +153,7 @@ func placePresent(ctx context.Context, c *record.Capacity, p *record.PresentLoad
 // capacityNow reads the present load beside the lines of an existing record, and prints both.
 func capacityNow(ctx context.Context, env *environment, dir string, f *presentFlags, format string) error {
 	if f.now == "" {
-		return usageError("%s is the record of a capacity. Add --now mongodb://HOST to read the present load beside it, or print it with: "+
+		return usageError("%s is the record of a capacity. Add --now mongodb://HOST to read the present load, or print the record with: "+
 			"plimsoll show %[1]s", dir)
 	}
 	c, err := record.OpenCapacity(dir)

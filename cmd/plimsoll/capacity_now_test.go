@@ -36,7 +36,7 @@ func present(t *testing.T, args ...string) (code int, p *record.PresentLoad, out
 
 // The present load of a real mongod is that which clients send, and the reading itself is none. Each operation is sent
 // at its time of a schedule, and what was sent is counted, so a busy machine changes nothing.
-func TestPresentLoadOfARealServer(t *testing.T) {
+func TestMongoPresentLoad(t *testing.T) {
 	t.Parallel() // it mostly waits
 	binary, ok := enginetest.RealMongo(t)
 	if !ok {
@@ -66,7 +66,8 @@ func TestPresentLoadOfARealServer(t *testing.T) {
 			case <-ticker.C:
 			}
 			if n++; n%4 == 0 {
-				_, _ = coll.UpdateOne(t.Context(), bson.D{{Key: "_id", Value: 1}}, bson.D{{Key: "$inc", Value: bson.D{{Key: "n", Value: 1}}}})
+				more := bson.D{{Key: "$inc", Value: bson.D{{Key: "n", Value: 1}}}}
+				_, _ = coll.UpdateOne(t.Context(), bson.D{{Key: "_id", Value: 1}}, more)
 			} else {
 				_ = coll.FindOne(t.Context(), bson.D{{Key: "_id", Value: 1}}).Err()
 			}

@@ -73,7 +73,8 @@ func TestLinesAreComparedByTheirIntervals(t *testing.T) {
 		}
 		for i, metric := range []string{"line", "kill:secondary.line"} {
 			c := r.Comparisons[i]
-			if c.Metric != metric || c.Verdict != x.verdict || c.Note != x.note || *c.Low > x.rate/3000 || *c.High < x.rate/3000 {
+			if c.Metric != metric || c.Verdict != x.verdict || c.Note != x.note || *c.Low > x.rate/3000 ||
+				*c.High < x.rate/3000 {
 				t.Errorf("%v against 3000: %s is %s (%s), %v to %v", x.rate, c.Metric, c.Verdict, c.Note, *c.Low, *c.High)
 			}
 		}
@@ -82,7 +83,9 @@ func TestLinesAreComparedByTheirIntervals(t *testing.T) {
 	if c := r.Comparisons[0]; c.Verdict != record.Inconclusive || !strings.Contains(fmt.Sprint(r.Validity), "not-comparable") {
 		t.Errorf("lines of different objectives: %+v, %v", c, r.Validity)
 	}
-	r = compareLines(t, 2000, 0.02, func(c *record.Capacity) { c.Lines[0].Status, c.Lines[0].High = record.LineAtLeast, nil })
+	r = compareLines(t, 2000, 0.02, func(c *record.Capacity) {
+		c.Lines[0].Status, c.Lines[0].High = record.LineAtLeast, nil
+	})
 	if c := r.Comparisons[0]; c.Verdict != record.Inconclusive || !strings.Contains(c.Note, "at least 2,000") || c.Ratio != nil {
 		t.Errorf("a line of unknown height: %+v", c)
 	}
@@ -109,7 +112,8 @@ func TestHistoryOfLines(t *testing.T) {
 		t.Fatalf("%+v, %v", h, err)
 	}
 	s := h.Groups[0].Series[0]
-	if s.Metric != "line" || s.N != 16 || len(s.Changes) != 1 || s.Changes[0].Index != 8 || s.Changes[0].Verdict != record.Worse {
+	if s.Metric != "line" || s.N != 16 || len(s.Changes) != 1 || s.Changes[0].Index != 8 ||
+		s.Changes[0].Verdict != record.Worse {
 		t.Errorf("%+v", s)
 	}
 	if g := judge.Gate(h, "n08", 0.03); len(g.Metrics) != 2 || g.Metrics[0].Metric != "line" {

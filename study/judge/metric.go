@@ -365,7 +365,9 @@ func found(trials []map[string]float64) []string {
 			names = append(names, name)
 		}
 	}
-	lines := slices.DeleteFunc(slices.Collect(maps.Keys(has)), func(name string) bool { return parseMetric(name).Figure != lineFigure })
+	lines := slices.DeleteFunc(slices.Collect(maps.Keys(has)), func(name string) bool {
+		return parseMetric(name).Figure != lineFigure
+	})
 	slices.SortFunc(lines, func(a, b string) int { // that of all members up first
 		return cmp.Or(cmp.Compare(len(parseMetric(a).Class), len(parseMetric(b).Class)), cmp.Compare(a, b))
 	})
