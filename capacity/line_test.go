@@ -24,8 +24,8 @@ func madeCapacity(t *testing.T, change func(*record.Capacity)) string {
 			Confidence: 0.95, Trials: 5}
 	}
 	c := &record.Capacity{Head: record.Head{SchemaVersion: record.SchemaVersion, Kind: record.KindCapacity,
-		Status: record.Complete, Started: time.Now(), Validity: []measure.Finding{}}, Specification: &asked, Objectives: []string{"p99<20ms"},
-		Lines: []record.LoadLine{line(spec.AllMembersUp, 3000), line("kill:secondary", 2000)}}
+		Status: record.Complete, Started: time.Now(), Validity: []measure.Finding{}}, Specification: &asked,
+		Objectives: []string{"p99<20ms"}, Lines: []record.LoadLine{line(spec.AllMembersUp, 3000), line("kill:secondary", 2000)}}
 	c.Lines[0].Steps = []record.LineStep{
 		{Number: 1, Phase: "narrow", Offered: 1900, Verdict: record.StepMet, Record: "steps/1"},
 		{Number: 2, Phase: "confirm", Offered: 2950, Verdict: record.StepMet, Record: "steps/2"},
@@ -71,7 +71,8 @@ func TestSizeTakesTheLine(t *testing.T) {
 		}
 		w := s.Workloads[0]
 		if w.Rate != want.rate || w.Source != "capacity" || len(w.Records) != 1 ||
-			!strings.HasSuffix(filepath.ToSlash(w.Records[0]), want.record) || *w.Low != 0.95*want.rate || s.Answer.Nodes != want.nodes {
+			!strings.HasSuffix(filepath.ToSlash(w.Records[0]), want.record) || *w.Low != 0.95*want.rate ||
+			s.Answer.Nodes != want.nodes {
 			t.Errorf("%s: %+v, %+v", asked, w, s.Answer)
 		}
 		if failures := !strings.Contains(asked, "failures=0"); strings.Contains(text(s), "line kill:secondary") != failures {
