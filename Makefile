@@ -15,7 +15,7 @@ TIMEOUT ?= 30m
 VULNDB  ?=
 # Tested under the race detector: what starts goroutines (internal/repotest knows the reasons of those that are not here). What
 # takes longest begins first, here and in the lists below, so that none of it is alone at the end.
-RACED   := cmd/plimsoll fleet lab/faultfs fleet/nats disk/faultcut disk lab/engine serve platform/command lab/host lab lab/engine/enginetest \
+RACED   := cmd/plimsoll workload/capture fleet lab/faultfs fleet/nats disk/faultcut disk lab/engine serve platform/command lab/host lab lab/engine/enginetest \
 	fleet/ssh lab/process disk/witness lab/action fleet/kubernetes platform/kubernetes \
 	study/conduct run store/wire measure run/observe store/null load drill/ledger store/mongo store/embedded drill store/rest \
 	internal/loop internal/childproc internal/wait server

@@ -43,6 +43,7 @@ const assumedHit = 0.99
 
 func (s *sizer) newDemand(w *workloadRuns) (*demand, error) {
 	d := &demand{w: w}
+	s.chooseLine(w)
 	points := w.points()
 	for _, p := range points {
 		if err := p.judge(s.objectives()); err != nil {

@@ -19,10 +19,11 @@ import (
 type trial struct {
 	dir       string
 	run       *record.Run
-	size      float64 // the level of factor, 0 without one
-	factor    string  // that its study varied
-	confirmed bool    // it confirmed the capacity that a study searched for
-	atLeast   bool    // the highest rate of that search held
+	size      float64          // the level of factor, 0 without one
+	factor    string           // that its study varied
+	confirmed bool             // it confirmed the capacity that a study searched for
+	atLeast   bool             // the highest rate of that search held
+	line      *record.LoadLine // of a capacity, for whose deployment the run stands; nil for others
 }
 
 // workloadRuns are the trials of one workload.
@@ -73,8 +74,10 @@ func gather(dirs []string) (*gathered, error) {
 	g := &gathered{warned: map[string]int{}}
 	for _, dir := range Below(dirs) {
 		var err error
-		if record.KindIn(dir) == record.KindStudy {
+		if kind := record.KindIn(dir); kind == record.KindStudy {
 			err = g.addStudy(dir)
+		} else if kind == record.KindCapacity {
+			err = g.addLines(dir)
 		} else {
 			var r *record.Run
 			if r, err = record.OpenRun(dir); err == nil {
@@ -102,7 +105,7 @@ func Below(dirs []string) []string {
 			if err != nil || !d.IsDir() {
 				return nil // the directory itself is reported below
 			}
-			if kind := record.KindIn(path); kind == record.KindStudy || kind == record.KindRun {
+			if kind := record.KindIn(path); kind == record.KindStudy || kind == record.KindRun || kind == record.KindCapacity {
 				found = append(found, path)
 				return fs.SkipDir
 			}

@@ -44,6 +44,12 @@ const (
 )
 
 func (p *point) rate() (mean float64, iv stats.Interval, known bool) {
+	if l := p.trials[0].line; l != nil {
+		if l.Low == nil || l.High == nil {
+			return l.Rate, iv, false
+		}
+		return l.Rate, stats.Interval{Low: *l.Low, High: *l.High}, true
+	}
 	return stats.GeoMean(p.rates, confidence)
 }
 
@@ -62,6 +68,10 @@ func (w *workloadRuns) points() []*point {
 		if t.confirmed {
 			p.source, p.atLeast = sourceCapacity, t.atLeast
 		}
+		rate := t.run.Phase("measure").Rates.Achieved
+		if t.line != nil {
+			rate, p.load = t.line.Rate, t.line.Rate
+		}
 		at := slices.IndexFunc(all, func(o *point) bool {
 			return o.source == p.source && o.load == p.load &&
 				o.size == p.size
@@ -70,7 +80,7 @@ func (w *workloadRuns) points() []*point {
 			at, all = len(all), append(all, p)
 		}
 		all[at].trials = append(all[at].trials, t)
-		all[at].rates = append(all[at].rates, t.run.Phase("measure").Rates.Achieved)
+		all[at].rates = append(all[at].rates, rate)
 	}
 	return all
 }

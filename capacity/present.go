@@ -14,6 +14,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/workload"
+	"github.com/plimsoll-bench/plimsoll/workload/capture"
 	"github.com/plimsoll-bench/plimsoll/workload/own"
 	"github.com/plimsoll-bench/plimsoll/workload/recorded"
 )
@@ -28,8 +29,12 @@ const mixed = 20_000
 // MixOf learns the mix of the workload of a run. open opens a recording.
 func MixOf(asked spec.Run, open func(name string) (io.ReadCloser, error)) (Mix, error) {
 	if asked.Load.Replay != "" {
-		mix, _, _, err := Recording(func() (io.ReadCloser, error) { return open(asked.Load.Replay) })
-		return mix, err
+		once := func() (io.ReadCloser, error) { return open(asked.Load.Replay) }
+		r, err := recorded.OpenReplay(once, workload.Spec{Seed: 1})
+		if err != nil {
+			return nil, err
+		}
+		return mixOf(r, min(mixed, r.Total())), nil
 	}
 	w, err := own.Open(workload.Spec{Text: asked.Workload.Text(), Name: asked.Workload.Name, Mode: asked.Workload.Mode,
 		Records: int64(asked.Workload.Records), Seed: asked.Workload.Seed, Params: asked.Workload.Params, Open: open})
@@ -37,15 +42,6 @@ func MixOf(asked spec.Run, open func(name string) (io.ReadCloser, error)) (Mix, 
 		return nil, err
 	}
 	return mixOf(w, mixed), nil
-}
-
-// Recording learns the mix of a recording, its rate in operations of its workload per second, and its length.
-func Recording(open func() (io.ReadCloser, error)) (mix Mix, rate float64, length time.Duration, err error) {
-	r, err := recorded.OpenReplay(open, workload.Spec{Seed: 1})
-	if err != nil {
-		return nil, 0, 0, err
-	}
-	return mixOf(r, min(mixed, r.Total())), r.Rate(), r.Header().Length, nil
 }
 
 func mixOf(w workload.Workload, operations int64) Mix {
@@ -127,15 +123,15 @@ func Place(p *record.PresentLoad, c *record.Capacity, mix Mix, why error) {
 	compareMix(p, mix, l)
 }
 
-// compareMix compares the kinds of operations of a present load with those of the workload of a line, and finds the ends
-// of its share of the line.
+// compareMix compares the kinds of operations of a present load with those of the workload of a line, and finds the
+// ends of its share of the line.
 func compareMix(p *record.PresentLoad, mix Mix, l *record.LoadLine) {
 	for kind := range mix {
 		if !slices.ContainsFunc(p.ByOperation, func(o record.PresentOperation) bool { return o.Name == kind }) {
 			p.ByOperation = append(p.ByOperation, record.PresentOperation{Name: kind})
 		}
 	}
-	SortOperations(p)
+	sortOperations(p)
 	apart, least, most := 0.0, math.Inf(1), 0.0
 	for i := range p.ByOperation {
 		o := &p.ByOperation[i]
@@ -159,8 +155,8 @@ func compareMix(p *record.PresentLoad, mix Mix, l *record.LoadLine) {
 	}
 }
 
-// SortOperations puts the most frequent kinds of operations first.
-func SortOperations(p *record.PresentLoad) {
+// sortOperations puts the most frequent kinds of operations first.
+func sortOperations(p *record.PresentLoad) {
 	slices.SortFunc(p.ByOperation, func(a, b record.PresentOperation) int {
 		return cmp.Or(cmp.Compare(b.Rate, a.Rate), cmp.Compare(a.Name, b.Name))
 	})
@@ -215,4 +211,54 @@ func (g Growth) reached(p *record.PresentLoad, share *float64) *time.Time {
 	}
 	at := p.From.Add(time.Duration(periods * float64(g.period)))
 	return &at
+}
+
+// PresentOf is what the servers of a deployment did for clients, as it is recorded. The address has no credentials.
+func PresentOf(read capture.Present, address string) *record.PresentLoad {
+	p := &record.PresentLoad{From: read.Began, Duration: int64(read.Period), Source: record.PresentServer,
+		Address: address, Servers: read.Servers, Unread: read.Unread, Restarted: read.Restarted, Routed: read.Routed,
+		Busiest: read.Busiest, NotCounted: map[string]float64{}}
+	setOperations(p, read.Kinds)
+	for name, rate := range map[string]float64{
+		"reads of the oplog by other members":                   read.Left.Replicating,
+		"operations that members replicated":                    read.Left.Replicated,
+		"reads that the primary mirrored to secondaries":        read.Left.Mirrored,
+		"getMore of clients":                                    read.Left.Continuing,
+		"heartbeats, handshakes, monitoring and other commands": read.Left.Commands,
+	} {
+		if rate > 0 {
+			p.NotCounted[name] = rate
+		}
+	}
+	for to, d := range map[**int64]time.Duration{&p.Reads: read.Reads, &p.Writes: read.Writes} {
+		if ns := int64(d); ns > 0 {
+			*to = &ns
+		}
+	}
+	return p
+}
+
+// PresentRecording is the load of a recording, as it is recorded.
+func PresentRecording(open func() (io.ReadCloser, error), name string) (*record.PresentLoad, error) {
+	r, err := recorded.OpenReplay(open, workload.Spec{Seed: 1})
+	if err != nil {
+		return nil, err
+	}
+	p := &record.PresentLoad{From: r.Header().Began.UTC(), Duration: int64(r.Header().Length),
+		Source: record.PresentRecording, Address: name}
+	kinds := mixOf(r, min(mixed, r.Total()))
+	for kind := range kinds {
+		kinds[kind] *= r.Rate()
+	}
+	setOperations(p, kinds)
+	return p, nil
+}
+
+// setOperations sets the rates of a present load, by kind.
+func setOperations(p *record.PresentLoad, kinds map[string]float64) {
+	p.Rate = Mix(kinds).sum()
+	for kind, rate := range kinds {
+		p.ByOperation = append(p.ByOperation, record.PresentOperation{Name: kind, Rate: rate, Share: rate / p.Rate})
+	}
+	sortOperations(p)
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/spec"
+	"github.com/plimsoll-bench/plimsoll/workload/capture"
 )
 
 func unopened(string) (io.ReadCloser, error) { return nil, errors.New("no file is opened") }
@@ -33,7 +34,8 @@ func TestMixOf(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"person", "location", "catalog"} {
-		if mix, err := MixOf(spec.Run{Workload: spec.Workload{Name: name, Records: 1000, Seed: 1}}, unopened); err != nil || mix.sum() < 0.9 {
+		mix, err := MixOf(spec.Run{Workload: spec.Workload{Name: name, Records: 1000, Seed: 1}}, unopened)
+		if err != nil || mix.sum() < 0.9 {
 			t.Errorf("%s: %v, %v", name, mix, err)
 		}
 	}
@@ -121,7 +123,8 @@ func TestGrowth(t *testing.T) {
 		p := loadOf(map[string]float64{"find": 450})
 		Place(p, lineOf(1000, 900, 1100), Mix{"find": 1}, nil)
 		g.Reach(p)
-		if got := float64(p.ReachedAt.Sub(p.From)) / float64(year/12); math.Abs(got-months) > 0.02 || !p.ReachedEarly.Before(*p.ReachedAt) {
+		got := float64(p.ReachedAt.Sub(p.From)) / float64(year/12)
+		if math.Abs(got-months) > 0.02 || !p.ReachedEarly.Before(*p.ReachedAt) {
 			t.Errorf("%s: reached after %v months (early %v), want %v", text, got, p.ReachedEarly, months)
 		}
 	}
@@ -145,5 +148,17 @@ func TestGrowth(t *testing.T) {
 		if g.Reach(p); p.ReachedAt != nil {
 			t.Errorf("%s: reached at %v", text, p.ReachedAt)
 		}
+	}
+}
+
+func TestPresentOf(t *testing.T) {
+	p := PresentOf(capture.Present{Period: time.Minute, Kinds: map[string]float64{"find": 750, "update": 250},
+		Writes: time.Millisecond, Left: capture.Left{Commands: 12}, Servers: []string{"a", "b"}}, "mongodb://a/")
+	if p.Rate != 1000 || p.ByOperation[0].Name != "find" || p.ByOperation[0].Share != 0.75 || p.Reads != nil ||
+		*p.Writes != 1e6 || len(p.NotCounted) != 1 || p.Duration != 60e9 {
+		t.Errorf("%+v", p)
+	}
+	if p = PresentOf(capture.Present{}, ""); p.Rate != 0 || len(p.ByOperation) > 0 {
+		t.Errorf("%+v", p)
 	}
 }

@@ -277,15 +277,15 @@ func capacitySure(c *record.Capacity) string {
 }
 
 func lineSection(l *record.LoadLine) Section {
-	s := Section{Title: l.Name, Named: true, Group: "steps", Long: true, Facts: Facts("limit", cmp.Or(l.Reason, l.Limit), "problem", l.Problem,
-		"doubts", strings.Join(l.Doubts, "; "), "event", eventText(l.Event))}
+	s := Section{Title: l.Name, Named: true, Group: "steps", Long: true,
+		Facts: Facts("limit", cmp.Or(l.Reason, l.Limit), "problem", l.Problem, "doubts", strings.Join(l.Doubts, "; "), "event", eventText(l.Event))}
 	if len(l.Steps) == 0 {
 		return s
 	}
 	s.Table = &Table{Header: []string{"step", "phase", "offered", "achieved", "value", "verdict", "why"}, Left: 2, Last: 2}
 	for _, step := range l.Steps {
-		s.Table.row(strconv.Itoa(step.Number), step.Phase, figure.Rate(step.Offered), figure.Rate(step.Achieved), StepValue(&step),
-			cmp.Or(string(step.Verdict), "running"), step.Why)
+		s.Table.row(strconv.Itoa(step.Number), step.Phase, figure.Rate(step.Offered), figure.Rate(step.Achieved),
+			StepValue(&step), cmp.Or(string(step.Verdict), "running"), step.Why)
 	}
 	return s
 }
@@ -342,7 +342,7 @@ func capacityNext(c *record.Capacity) Next {
 		return Next{"plimsoll capacity DIR --now mongodb://HOST", "how much of it a deployment has now"}
 	}
 	need := fmt.Sprintf("ops=%.0f,%s", 2*l.Rate, strings.Join(c.Objectives, ","))
-	return Next{"plimsoll size DIR --need " + shellword.Quote(need), "what twice the load needs"}
+	return Next{"plimsoll size DIR --need " + shellword.Quote(need), "nodes for twice the load"}
 }
 
 // stepNames are the names of the steps, by their directories.
@@ -393,8 +393,8 @@ func capacityCSV(w io.Writer, c *record.Capacity) error {
 	for i := range c.Lines {
 		l := &c.Lines[i]
 		for _, s := range l.Steps {
-			_ = out.Write([]string{Clean(l.Name), strconv.Itoa(s.Number), s.Phase, number(&s.Offered), number(&s.Achieved), number(s.P99),
-				number(&s.Errors), string(s.Verdict), number(&l.Rate), number(l.Low), number(l.High)})
+			_ = out.Write([]string{Clean(l.Name), strconv.Itoa(s.Number), s.Phase, number(&s.Offered), number(&s.Achieved),
+				number(s.P99), number(&s.Errors), string(s.Verdict), number(&l.Rate), number(l.Low), number(l.High)})
 		}
 	}
 	out.Flush()

@@ -71,7 +71,7 @@ func presentSection(c *record.Capacity) Section {
 		s.Points = append(s.Points, Point{Warn, "", "not read, so its load is missing: " + x})
 	}
 	for _, x := range p.Restarted {
-		s.Points = append(s.Points, Point{Warn, "", x + " was restarted meanwhile. Its operations until then are missing"})
+		s.Points = append(s.Points, Point{Warn, "", x + " was restarted during the reading. Its operations until then are missing"})
 	}
 	if text := presentGrowth(p); text != "" {
 		s.Lines = append(s.Lines, text)

@@ -24,8 +24,8 @@ func hullFigure(c *record.Capacity) *Figure {
 			missing = append(missing, l.Name)
 			continue
 		}
-		x := chart.HullLine{At: l.Rate, Low: or(l.Low), High: or(l.High), Name: lineRate(l) + "  " + l.Name, Disc: l.Name == c.Safe,
-			Dashed: !l.Counts}
+		x := chart.HullLine{At: l.Rate, Low: or(l.Low), High: or(l.High), Name: lineRate(l) + "  " + l.Name,
+			Disc: l.Name == c.Safe, Dashed: !l.Counts}
 		if !l.Counts {
 			x.Text = "does not count"
 		}
@@ -57,15 +57,16 @@ func hullFigure(c *record.Capacity) *Figure {
 	return newFigure(h, note, nil)
 }
 
-// lineCurve draws latency over throughput for the steps of a line in order of the offered rate; nil if there are not two
-// steps with a latency.
+// lineCurve draws latency over throughput for the steps of a line in order of the offered rate; nil if there are not
+// two steps with a latency.
 func lineCurve(c *record.Capacity, l *record.LoadLine, id string) *Figure {
 	groups := []struct {
 		verdicts []record.LineVerdict
 		series   chart.Series
 	}{
 		{[]record.LineVerdict{record.StepMet}, chart.Series{Name: "met", Style: chart.Points, Dots: true, Colour: 2}},
-		{[]record.LineVerdict{record.StepMissed}, chart.Series{Name: "missed", Style: chart.Points, Dots: true, Colour: 1, Hollow: true}},
+		{[]record.LineVerdict{record.StepMissed},
+			chart.Series{Name: "missed", Style: chart.Points, Dots: true, Colour: 1, Hollow: true}},
 		{[]record.LineVerdict{record.StepUndecided, record.StepClient, record.StepFailed, record.StepLost},
 			chart.Series{Name: "undecided", Style: chart.Points, Dots: true, Colour: 3, Hollow: true}},
 	}

@@ -89,7 +89,7 @@ func TestPresentLoadWords(t *testing.T) {
 	p.PerOperation, p.ReachedAt = 1.5, nil
 	text := capacityMarkdown(t, c)
 	for _, want := range []string{"At least 1,100 ops/s", "not read, so its load is missing: db3:27017: connection refused",
-		"db2:27017 was restarted meanwhile", "so the line is 4,650 of them", "not reached within a hundred years",
+		"db2:27017 was restarted during the reading", "so the line is 4,650 of them", "not reached within a hundred years",
 		"other commands 444/s, reads of the oplog by other members 330/s"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is missing in\n%s", want, text)

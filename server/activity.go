@@ -124,8 +124,8 @@ func (a *Activity) withoutOplog(top bson.Raw) {
 
 // growing are the counters besides those of kinds.
 func (a *Activity) growing() []*float64 {
-	return []*float64{&a.Mirrored, &a.Replicating, &a.Continuing, &a.Replicated, &a.Commands, &a.Reads.Count, &a.Reads.Micros,
-		&a.Writes.Count, &a.Writes.Micros, &a.Received}
+	return []*float64{&a.Mirrored, &a.Replicating, &a.Continuing, &a.Replicated, &a.Commands, &a.Reads.Count,
+		&a.Reads.Micros, &a.Writes.Count, &a.Writes.Micros, &a.Received}
 }
 
 // Since returns the activity after an earlier reading of the same server. restarted says that the server was restarted

@@ -37,7 +37,8 @@ func TestActivity(t *testing.T) {
 		got.Commands != 3270 {
 		t.Errorf("what clients did not send is %+v", got)
 	}
-	if got.Reads.Count != 1028 || got.Reads.Micros != 200000 || got.Reads.Mean() != 194552*time.Nanosecond || got.ReadsUnknown {
+	if got.Reads.Count != 1028 || got.Reads.Micros != 200000 || got.Reads.Mean() != 194552*time.Nanosecond ||
+		got.ReadsUnknown {
 		t.Errorf("reads without those of the oplog are %+v, mean %v", got.Reads, got.Reads.Mean())
 	}
 	if m := got.Writes.Mean(); m != 11196050*time.Nanosecond {
@@ -61,7 +62,8 @@ func TestActivitySince(t *testing.T) {
 	}
 	first := at(time.Minute, 100, 5)
 	grown, restarted := at(2*time.Minute, 160, 7).Since(first)
-	if restarted || grown.Operations() != 60 || grown.Mirrored != 2 || grown.Received != -1 || grown.Reads != (Timed{60, 6000}) {
+	if restarted || grown.Operations() != 60 || grown.Mirrored != 2 || grown.Received != -1 ||
+		grown.Reads != (Timed{60, 6000}) {
 		t.Errorf("%+v, restarted %v", grown, restarted)
 	}
 	again, restarted := at(time.Second, 30, 1).Since(first)

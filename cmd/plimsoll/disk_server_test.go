@@ -63,12 +63,18 @@ func TestDoctorAsksMongod(t *testing.T) {
 // startStandin starts a program that plays mongod and ends it with the test.
 func startStandin(t *testing.T, version, dir string) (uri string) {
 	t.Helper()
+	return startServer(t, enginetest.StandinMongo(t, version), dir)
+}
+
+// startServer starts a mongod with its data in a directory and ends it with the test.
+func startServer(t *testing.T, binary, dir string) (uri string) {
+	t.Helper()
 	free, err := engine.FreePort()
 	if err != nil {
 		t.Fatal(err)
 	}
 	port := strconv.Itoa(free)
-	cmd := exec.Command(enginetest.StandinMongo(t, version), "--port", port, "--bind_ip", "127.0.0.1", "--dbpath", dir, "--logpath", filepath.Join(dir, "mongod.log"))
+	cmd := exec.Command(binary, "--port", port, "--bind_ip", "127.0.0.1", "--dbpath", dir, "--logpath", filepath.Join(dir, "mongod.log"))
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}

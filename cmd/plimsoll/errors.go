@@ -57,11 +57,16 @@ func secretsOf(words []string) *redact.Known {
 	return &known
 }
 
-// takesAddress lists the commands that take an address of MongoDB, or that pass words to a program.
-var takesAddress = []string{"plimsoll ab", "plimsoll drill clean", "plimsoll workload record", "plimsoll run", "plimsoll drill", "plimsoll doctor", "plimsoll ycsb", "plimsoll lab exec", "plimsoll lab connect"}
+// takesWords lists the commands that pass words to a program, takesAddress those and the commands that take an address of
+// MongoDB.
+var (
+	takesWords   = []string{"plimsoll ycsb", "plimsoll lab exec", "plimsoll lab connect"}
+	takesAddress = append([]string{"plimsoll ab", "plimsoll capacity", "plimsoll drill clean", "plimsoll workload record",
+		"plimsoll run", "plimsoll drill", "plimsoll doctor"}, takesWords...)
+)
 
 // addressFlags are the flags whose values may contain an address of MongoDB. Records store them without secrets.
-var addressFlags = []string{"uri", "target", "set", "label", "a", "b"}
+var addressFlags = []string{"uri", "now", "target", "set", "label", "a", "b"}
 
 // checkArguments refuses empty words, which unset shell variables leave, and addresses of MongoDB for commands and
 // flags that take none. Nothing has been done before.
@@ -69,7 +74,7 @@ func checkArguments(cmd *cobra.Command, args []string) error {
 	if strings.HasPrefix(cmd.Name(), cobra.ShellCompRequestCmd) {
 		return nil // the word to complete may be empty
 	}
-	if slices.Contains(args, "") && !slices.Contains(takesAddress[6:], cmd.CommandPath()) {
+	if slices.Contains(args, "") && !slices.Contains(takesWords, cmd.CommandPath()) {
 		return usageError("%s: an argument is empty. Is a shell variable not set? Set it, or remove the argument", cmd.CommandPath())
 	}
 	if i := slices.IndexFunc(args, func(w string) bool { return redact.AddressIn(w) == 0 }); i >= 0 &&

@@ -17,6 +17,7 @@ const (
 	dataGroup       = "Data"
 	durabilityGroup = "Durability"
 	faultsGroup     = "Faults"
+	searchGroup     = "Search"
 	storageGroup    = "Storage"
 	hostsGroup      = "Hosts and members"
 	studyGroup      = "Plan"
@@ -29,7 +30,7 @@ const (
 	agentsGroup     = "Agents"
 )
 
-var helpGroups = []string{studyGroup, faultsGroup, loadGroup, dataGroup, storageGroup, hostsGroup, durabilityGroup,
+var helpGroups = []string{studyGroup, searchGroup, faultsGroup, loadGroup, dataGroup, storageGroup, hostsGroup, durabilityGroup,
 	randomGroup, journalGroup, checkpointGroup, powerGroup, resultsGroup, agentsGroup, podsGroup}
 
 // Annotations of flags: the group in the help, and whether the short help has the flag.

@@ -13,6 +13,8 @@ import (
 var permits = map[string]permit.Permit{
 	"run":             permit.All,
 	"ab":              permit.All,
+	"capacity":        permit.All,
+	"capacity resume": permit.All,
 	"study run":       permit.All,
 	"study resume":    permit.All,
 	"suite run":       permit.All,

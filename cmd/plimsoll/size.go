@@ -27,9 +27,10 @@ func newSizeCommand(env *environment) *cobra.Command {
 		Short: "Calculate the nodes, memory and disk that a load needs",
 		Long: `Calculate the nodes, memory and disk that a load needs, from measured capacity.
 
-RECORD is a run or a study. Its capacity is the highest offered rate that met the objectives of the need; a
-capacity search of a study is best. For a closed loop it is the achieved rate, with a warning. With several
-records, the answer is large enough for each workload.
+RECORD is a capacity, a run or a study. Of a capacity (plimsoll capacity), the line with a member down is used
+if a node may fail. Of others, the highest offered rate that met the objectives of the need is used, and of a
+closed loop the achieved rate, with a warning. With several records, the answer is large enough for each
+workload.
 
 The need is a list of:
 

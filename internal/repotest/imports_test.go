@@ -39,6 +39,7 @@ var rooms = map[string]rule{
 	"fleet/fleettest":              {[]string{"fleet", "run", "load", "measure", "record", "spec", "store"}, "it tests links, and agents that play a load known in advance; it is not in the program"},
 	"run/observe":                  {[]string{"store/...", "measure", "record", "lab/...", "server"}, "machines and servers are sampled without knowledge of the load"},
 	"study":                        {[]string{"study/search", "run", "record", "spec", "measure/...", "workload/...", "store", "published"}, "a plan is made before anything runs, and validates the runs"},
+	"loadline":                     {[]string{"campaign", "drill", "fault", "study/procedure", "run", "record", "spec", "measure", "server"}, "a line consists of runs and drills; the search is that of studies"},
 	"campaign":                     {[]string{"record", "run", "measure"}, "a queue of jobs does not know what the jobs do"},
 	"campaign/campaigntest":        {nil, "it kills campaigns of any kind"},
 	"study/...":                    {[]string{"study/...", "campaign", "fleet", "run/...", "record", "spec", "measure/...", "workload", "store"}, "a study consists of runs and generates no load itself"},

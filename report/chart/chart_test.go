@@ -244,7 +244,8 @@ func TestHull(t *testing.T) {
 			t.Errorf("%s: %s", s.Name, svg)
 		}
 		p := h.place(s)
-		if water, low, high := p.y.at(1400), p.y.at(2400), p.y.at(3100); !(high < low && low < water && water < p.bottom && high > hullTop) {
+		water, low, high := p.y.at(1400), p.y.at(2400), p.y.at(3100)
+		if !(high < low && low < water && water < p.bottom && high > hullTop) {
 			t.Errorf("%s: heights %v, %v, %v", s.Name, high, low, water)
 		}
 	}

@@ -28,6 +28,7 @@ type Side struct {
 	Level float64
 	// Until is true for a study until decided, whose intervals have the level of its last look.
 	Until bool
+	lines []record.LoadLine // of a capacity
 }
 
 // pairedWith reports whether the trials of two sides ran in the same blocks.
@@ -111,6 +112,13 @@ func Compare(sides []Side, o CompareOptions) (*record.ComparisonReport, error) {
 	c.mixed = checkMixed(sides, o.Force)
 	c.refused = !o.Force && (measure.Worst(c.mixed) == measure.Invalid ||
 		slices.ContainsFunc(c.report.Differences, func(d record.Difference) bool { return d.Severity == measure.Invalid }))
+	if ofLines(sides) {
+		c.compareLines(points)
+		c.report.Validity = append(c.checkDifferences(), checkSides(sides)...)
+		c.report.Validity = append(append(c.report.Validity, checkUnmatched(points, sides)...), lineFindings())
+		measure.SortFindings(c.report.Validity)
+		return c.report, nil
+	}
 	c.compare(points)
 	c.report.WouldTell = c.wouldTell(points)
 	c.report.Validity = c.findings(sides, points)

@@ -58,7 +58,11 @@ func HistorySides(sources []Source, metrics []string) []Side {
 	for i := range sources {
 		s := &sources[i]
 		if s.Study == nil {
-			sides = append(sides, s.side(metrics))
+			side := s.side(metrics)
+			if s.Capacity != nil {
+				side = s.capacity()
+			}
+			sides = append(sides, side)
 			continue
 		}
 		for _, c := range s.Study.Configurations {

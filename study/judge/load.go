@@ -23,6 +23,8 @@ type Source struct {
 	Runs       []Run                  // records by directory; none for a study
 	Skipped    []record.SkippedRecord // records that could not be read
 	Study      *record.Study
+	// Capacity is the record of a search for load lines, nil for others.
+	Capacity *record.Capacity
 	// Configuration is the one in the argument, or "".
 	Configuration string
 
@@ -51,6 +53,9 @@ func Open(name string) (Source, error) {
 	kind := record.KindIn(s.Path)
 	if kind == record.KindStudy {
 		return s.openStudy()
+	}
+	if kind == record.KindCapacity && s.Configuration == "" {
+		return s.openCapacity()
 	}
 	if s.Configuration != "" {
 		return s, fmt.Errorf("%s is not a study, so it has no configuration %q", s.Path, s.Configuration)
@@ -100,8 +105,7 @@ func (s Source) openAll() (Source, error) {
 	case err != nil:
 		return s, fmt.Errorf("cannot search %s for records: %w", s.Path, err)
 	case len(runs) == 0 && len(studies) == 1:
-		s.Path = studies[0]
-		return s.openStudy()
+		return Open(studies[0])
 	case len(runs) == 0 && len(studies) > 1:
 		return s, fmt.Errorf("%s has %d studies. Name one of them, for example %s", s.Path, len(studies), studies[0])
 	case len(runs) == 0:
@@ -122,7 +126,7 @@ func (s Source) openAll() (Source, error) {
 }
 
 // find returns the directories of records and of studies at or below a directory, in alphabetical order, without those
-// inside a record or a study.
+// inside a record or a study. A capacity counts as a study.
 func find(top string) (runs, studies []string, err error) {
 	err = filepath.WalkDir(top, func(path string, d fs.DirEntry, err error) error {
 		switch {
@@ -132,7 +136,7 @@ func find(top string) (runs, studies []string, err error) {
 			return nil // skip what cannot be read
 		}
 		switch record.KindIn(path) {
-		case record.KindStudy:
+		case record.KindStudy, record.KindCapacity:
 			studies = append(studies, path)
 			return fs.SkipDir
 		case record.KindRun:
@@ -155,6 +159,8 @@ func Sides(sources []Source, metrics []string) []Side {
 	for i := range sources {
 		s := &sources[i]
 		switch {
+		case s.Capacity != nil:
+			sides = append(sides, s.capacity())
 		case s.Study == nil:
 			sides = append(sides, s.side(metrics))
 		case matched:

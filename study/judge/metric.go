@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"regexp"
@@ -26,7 +27,7 @@ type Metric struct {
 
 var (
 	ofAll   = []string{"achieved", "dropped", "cpu"} // known for all operations together only
-	figures = []string{"throughput", "errors", "not-found", "achieved", "dropped", "cpu", "mean", "max",
+	figures = []string{"throughput", lineFigure, "errors", "not-found", "achieved", "dropped", "cpu", "mean", "max",
 		"p50", "p90", "p95", "p99", "p99.9", "p99.99"}
 )
 
@@ -64,7 +65,7 @@ func parseMetric(name string) Metric {
 		}
 	}
 	switch m.Figure {
-	case "throughput":
+	case "throughput", lineFigure:
 		m.Unit, m.Higher = measure.UnitRate, true
 	case "achieved":
 		m.Unit, m.Higher = measure.UnitShare, true
@@ -118,6 +119,8 @@ func (m Metric) of(r *record.Run, p *record.PhaseResult) (float64, bool) {
 		return class.Rate, true
 	case "achieved":
 		return share(float64(p.Ended.Succeeded), float64(p.Offered))
+	case lineFigure: // only a capacity has lines
+		return 0, false
 	case "cpu":
 		return usedByHosts(r)
 	}
@@ -362,7 +365,13 @@ func found(trials []map[string]float64) []string {
 			names = append(names, name)
 		}
 	}
-	return names
+	lines := slices.DeleteFunc(slices.Collect(maps.Keys(has)), func(name string) bool {
+		return parseMetric(name).Figure != lineFigure
+	})
+	slices.SortFunc(lines, func(a, b string) int { // that of all members up first
+		return cmp.Or(cmp.Compare(len(parseMetric(a).Class), len(parseMetric(b).Class)), cmp.Compare(a, b))
+	})
+	return append(names, lines...)
 }
 
 // classesOf finds the operation classes among the names of metrics, in alphabetical order.

@@ -40,6 +40,7 @@ var weights = map[string]weight{
 	"workload.records":            {forbidden, "workload.records", "more data fit into the caches less well"},
 	"data.records":                {forbidden, "workload.records", "more data fit into the caches less well"},
 	"scheduled":                   {forbidden, "load.rate", "an open and a closed loop measure different times"},
+	"search":                      {forbidden, "search", "another objective has another line"},
 	"load":                        {setting, "", "another load has other response times"},
 	"load.workers":                {setting, "", "more workers, more throughput and longer response times"},
 	"load.stages":                 {setting, "load.stages", "another load has other response times"},

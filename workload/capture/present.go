@@ -31,8 +31,8 @@ type Present struct {
 	Kinds map[string]float64
 	// Busiest is the highest rate of all kinds in a step.
 	Busiest float64
-	// Reads and Writes are the mean times of commands at the servers, 0 if there were none or it is unknown. Writes include
-	// the wait for the write concern.
+	// Reads and Writes are the mean times of commands at the servers, 0 if there were none or it is unknown. Writes
+	// include the wait for the write concern.
 	Reads, Writes time.Duration
 	// Left is what is not counted, in operations per second.
 	Left Left
@@ -40,8 +40,8 @@ type Present struct {
 	Restarted []string
 }
 
-// Left is what servers count and clients did not send, in operations per second. Continuing are getMores of clients, which
-// continue an operation that is counted.
+// Left is what servers count and clients did not send, in operations per second. Continuing are getMores of clients,
+// which continue an operation that is counted.
 type Left struct {
 	Replicating, Replicated, Mirrored, Continuing, Commands float64
 }

@@ -1,0 +1,103 @@
+package capacity
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+
+	"github.com/plimsoll-bench/plimsoll/measure"
+	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
+)
+
+// addLines adds the lines of a capacity. The deployment of each is that of the highest step with all members up whose
+// rate is not above the line.
+func (g *gathered) addLines(dir string) error {
+	c, err := record.OpenCapacity(dir)
+	if err != nil {
+		return err
+	}
+	if measure.Worst(c.Validity) == measure.Invalid {
+		return unusable{fmt.Sprintf("%s: the capacity is invalid (%s), so it gives no size", dir, firstInvalid(c.Validity))}
+	}
+	all := c.Line(spec.AllMembersUp)
+	before := g.count()
+	for i := range c.Lines {
+		l := &c.Lines[i]
+		if all == nil || !l.Has() {
+			continue
+		}
+		for _, doubt := range l.Doubts {
+			g.note("capacity-doubtful", measure.Warning, "%s: the line %s is doubtful: %s", dir, l.Name, doubt)
+		}
+		switch l.Status { //nolint:exhaustive // the others have no rate
+		case record.LineUndecided:
+			g.note("capacity-unconfirmed", measure.Warning, "%s: the line %s was not confirmed (%s)", dir, l.Name, l.Reason)
+		case record.LineAtLeast:
+			g.note("capacity-at-least", measure.Note, "%s: the highest rate that was offered held, so the line %s is higher, and fewer nodes may suffice", dir, l.Name)
+		}
+		step := below(all.Steps, l.Rate)
+		if step == nil {
+			continue
+		}
+		path := filepath.Join(dir, filepath.FromSlash(step.Record))
+		r, err := record.OpenBelow(dir, step.Record)
+		if err != nil {
+			return err
+		}
+		if err := g.addRun(trial{dir: path, run: r, confirmed: true, line: l}, nil); err != nil {
+			return err
+		}
+	}
+	if g.count() == before {
+		return unusable{fmt.Sprintf("%s: no line has a rate and the record of a step that met the objectives. Search again", dir)}
+	}
+	return nil
+}
+
+// below is the step that met the objectives with the highest rate that is not above another one, or else the one with
+// the lowest rate; nil if none has a record.
+func below(steps []record.LineStep, rate float64) (found *record.LineStep) {
+	for i := range steps {
+		s := &steps[i]
+		if s.Verdict != record.StepMet || s.Record == "" || s.Phase == "probe" {
+			continue
+		}
+		fits := s.Offered <= rate*1.001
+		switch {
+		case found == nil, fits && (found.Offered > rate*1.001 || s.Offered > found.Offered),
+			!fits && s.Offered < found.Offered && found.Offered > rate*1.001:
+			found = s
+		}
+	}
+	return found
+}
+
+// chooseLine keeps the trials of one line where there are lines: if nodes may fail, the lowest line with an event, and
+// otherwise that of all members up.
+func (s *sizer) chooseLine(w *workloadRuns) {
+	var chosen *record.LoadLine
+	failures := s.in.Need != nil && s.in.Need.Failures > 0
+	for _, t := range w.trials {
+		l := t.line
+		if l == nil {
+			continue
+		}
+		event := l.Name != spec.AllMembersUp
+		switch {
+		case chosen == nil, failures && event && (chosen.Name == spec.AllMembersUp || l.Rate < chosen.Rate),
+			!failures && !event:
+			chosen = l
+		}
+	}
+	if chosen == nil {
+		return
+	}
+	w.trials = slices.DeleteFunc(w.trials, func(t trial) bool { return t.line != chosen })
+	switch {
+	case chosen.Name != spec.AllMembersUp:
+		s.reason("A node may fail, so the rate is that of the line %s.", chosen.Name)
+	case failures:
+		s.doubt("line-without-failure", measure.Warning, "a node may fail, but there is no line for that, so the rate is that of all members up. Search one with: plimsoll capacity --while kill:secondary")
+	}
+}

@@ -1,0 +1,200 @@
+package loadline
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"time"
+
+	"github.com/plimsoll-bench/plimsoll/fault"
+	"github.com/plimsoll-bench/plimsoll/measure"
+	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
+	"github.com/plimsoll-bench/plimsoll/study/procedure"
+)
+
+// The times of a drill at a rate: before the event the normal state is known, and the event lasts until shortly before
+// the end.
+const (
+	before      = 5 * time.Second
+	lasts       = 12 * time.Second
+	drillFor    = 25 * time.Second
+	drillAround = 20 * time.Second
+)
+
+// ofEvent sets how a line with an event is searched. It is false if the line cannot be searched.
+func (c *conductor) ofEvent(o *procedure.LineOptions, l *record.LoadLine) bool {
+	strike := spec.ParseStrike(l.Name)
+	first := &c.Result.Lines[0]
+	switch {
+	case c.o.Drill == nil:
+		l.Status, l.Problem = record.LineSkipped, "nothing can break this deployment"
+	case fault.Find(strike.Action) == nil:
+		l.Status, l.Problem = record.LineFailed, "there is no event "+strike.Action+"; 'plimsoll drill --help' lists them"
+	case !first.Has():
+		l.Status, l.Problem = record.LineSkipped, "not even all members up hold the objectives"
+	default:
+		// A line with an event is near that of all members up or below it, and each step takes long.
+		o.Event, o.Base.Load.Duration = true, spec.Duration(drillFor)
+		o.Pace = procedure.Pace{Step: drillFor, Trial: drillFor, Around: drillAround}
+		o.Search.From, o.Search.Duration = spec.Rate(0.9*first.Rate), 0
+		o.Search.To = spec.Rate(1.1 * first.Rate)
+		o.Search.Growth, o.Search.Precision, o.Search.Confirm, o.Search.Steps = 1.25, max(0.1, o.Search.Precision), 2, 12
+		return true
+	}
+	return false
+}
+
+// drill performs a step with an event: a drill at the rate.
+func (c *conductor) drill(ctx context.Context, i int, s procedure.Step) (procedure.StepResult, error) {
+	step, known, err := c.begin(ctx, i, s)
+	if err != nil {
+		return procedure.StepResult{Step: step}, err
+	}
+	dir := c.path(step.Record)
+	var d *record.Drill
+	if known {
+		d, _ = record.OpenDrill(dir) // one that failed has no record
+	} else {
+		var asked spec.Drill
+		if asked, err = c.drillOf(s.Spec, spec.ParseStrike(c.Result.Lines[i].Name)); err == nil {
+			d, err = c.o.Drill(ctx, asked, dir)
+		}
+		step.Seconds = c.o.Run.Now().Sub(*step.Started).Seconds()
+	}
+	if d == nil || len(d.Rounds) == 0 {
+		if known {
+			return c.concluded(ctx, step, dir, nil, nil)
+		}
+		return c.concluded(ctx, step, dir, nil, errors.Join(err, errors.New("the drill has no round")))
+	}
+	round := &d.Rounds[0]
+	at := filepath.Join(dir, filepath.FromSlash(round.Record))
+	r, openErr := record.OpenRun(at)
+	if openErr != nil {
+		r = nil
+	}
+	result, err := c.concluded(ctx, step, at, r, err)
+	result.Event = true
+	result.Step.Event = eventOf(d, round)
+	result.Missed, result.Limit = missedBy(result.Step.Event, c.asked.Recovery.Std())
+	result.Leave = outageOf(round)
+	return result, err
+}
+
+// drillOf is the drill of a step.
+func (c *conductor) drillOf(asked spec.Run, event spec.Strike) (spec.Drill, error) {
+	f := spec.Fault{Strike: event, At: spec.Duration(before)}
+	if a := fault.Find(event.Action); a != nil && !a.Planned() {
+		f.For = spec.Duration(lasts)
+	}
+	asked.Objectives = nil // the search judges them, without the outage
+	d := spec.Drill{Name: "line", Run: asked, Faults: []spec.Fault{f}, Platform: c.asked.Platform, Recovery: c.asked.Recovery}
+	err := d.Complete()
+	d.Faults = fault.Complete(d.Faults)
+	return d, err
+}
+
+// eventOf sums up what the event of a drill did.
+func eventOf(d *record.Drill, r *record.DrillRound) *record.LineEvent {
+	e := &record.LineEvent{Drills: 1, LossAllowed: r.LossAllowed()}
+	for _, kind := range []string{record.KindReads, record.KindWrites} {
+		switch length, ended := r.KindOutage(kind, ""); {
+		case r.Of(kind, "") == nil:
+		case !ended && r.Of(kind, "").OutageFrom >= 0:
+			e.Outage = -1
+		case e.Outage >= 0:
+			e.Outage = max(e.Outage, length)
+		}
+	}
+	if l := r.Ledger; l != nil {
+		e.Acknowledged, e.Lost = l.Acknowledged, l.LostWrites()
+	} else {
+		e.Problem = "the writes were not checked"
+	}
+	var injected int64
+	if len(r.Faults) > 0 {
+		injected = r.Faults[0].Injected
+	}
+	if injected == 0 {
+		e.Problem = "the event did not take place"
+	}
+	for _, m := range r.Moments {
+		if m.Kind == record.MomentRedundant && m.At >= injected {
+			took := m.At - injected
+			e.Recovery = &took
+		}
+	}
+	if d.Conclude() == record.Incredible && e.Problem == "" && len(d.Reasons) > 0 {
+		e.Problem = d.Reasons[0]
+	}
+	return e
+}
+
+// missedBy says what an event missed besides the objectives.
+func missedBy(e *record.LineEvent, recovery time.Duration) (text, limit string) {
+	switch {
+	case e.Lost > 0 && !e.LossAllowed:
+		return "acknowledged writes were lost that had to survive", record.LimitWrites
+	case e.Outage < 0:
+		return "the outage did not end", record.LimitRecovery
+	case e.Recovery != nil && time.Duration(*e.Recovery) > recovery+lasts:
+		return "redundancy did not return within " + spec.Duration(recovery).String(), record.LimitRecovery
+	}
+	return "", ""
+}
+
+// An outage shorter than noticeable is no outage of a failover, and after one the operations that waited are sent.
+const (
+	noticeable = time.Second
+	catchUp    = 3 * time.Second
+)
+
+// outageOf returns which intervals belong to the outage of a failover.
+func outageOf(r *record.DrillRound) func(*measure.Interval) bool {
+	var from, to time.Duration
+	for _, kind := range []string{record.KindReads, record.KindWrites} {
+		e := r.Of(kind, "")
+		if e == nil || e.OutageFrom < 0 || time.Duration(e.Outage) < noticeable {
+			continue
+		}
+		if begin := time.Duration(e.OutageFrom); to == 0 || begin < from {
+			from = begin
+		}
+		to = max(to, time.Duration(e.OutageFrom+e.Outage)+catchUp)
+	}
+	if to == 0 {
+		return nil
+	}
+	return func(iv *measure.Interval) bool { return iv.End > from && iv.Start < to && iv.Phase == "measure" }
+}
+
+// sumEvents sums up the events of the steps that held.
+func (c *conductor) sumEvents(l *record.LoadLine) {
+	l.Event = nil
+	for _, s := range l.Steps {
+		e := s.Event
+		if e == nil || s.Verdict != record.StepMet && s.Verdict != record.StepUndecided {
+			continue
+		}
+		if l.Event == nil {
+			l.Event = &record.LineEvent{}
+		}
+		sum := l.Event
+		sum.Drills++
+		sum.Acknowledged, sum.Lost = sum.Acknowledged+e.Acknowledged, sum.Lost+e.Lost
+		sum.LossAllowed = sum.LossAllowed || e.LossAllowed
+		if sum.Outage >= 0 {
+			sum.Outage = max(sum.Outage, e.Outage)
+		}
+		if e.Outage < 0 {
+			sum.Outage = -1
+		}
+		if r := e.Recovery; r != nil && (sum.Recovery == nil || *r > *sum.Recovery) {
+			sum.Recovery = r
+		}
+		if sum.Problem == "" {
+			sum.Problem = e.Problem
+		}
+	}
+}

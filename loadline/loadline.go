@@ -1,0 +1,304 @@
+// Package loadline searches the highest loads that a deployment carries, one line for each condition: all members up, or
+// while an event lasts.
+//
+// A line is found by [procedure.Line]. Its steps are runs at a rate, or drills at a rate with their ledger. They are the
+// jobs of a campaign, so a search that was interrupted or killed continues with the step that was lost. Nothing here
+// prints; progress goes to a [Progress].
+package loadline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/plimsoll-bench/plimsoll/campaign"
+	"github.com/plimsoll-bench/plimsoll/internal/mac"
+	"github.com/plimsoll-bench/plimsoll/measure"
+	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/run"
+	"github.com/plimsoll-bench/plimsoll/server"
+	"github.com/plimsoll-bench/plimsoll/spec"
+	"github.com/plimsoll-bench/plimsoll/study/procedure"
+)
+
+// Progress receives the progress of a search.
+type Progress interface {
+	// Note receives what is done, or what happened, in one line.
+	Note(text string)
+	// Step receives a step that ended, with the time that is left for all lines.
+	Step(line string, s record.LineStep, left time.Duration)
+}
+
+// Options are what a search needs besides its specification.
+type Options struct {
+	Dir      string
+	Run      run.Options // of each step: tool, command, clock, abort, ceiling, lab. A step overwrites the others.
+	Key      *mac.Key    // marks the record as one of this user
+	Progress Progress    // nil for none
+	// Execute performs a run; nil for [run.Execute].
+	Execute func(ctx context.Context, asked spec.Run, o run.Options) (*record.Run, error)
+	// Drill performs a drill in a directory; nil where there are no events.
+	Drill func(ctx context.Context, asked spec.Drill, dir string) (*record.Drill, error)
+	// Ask opens a connection for questions about the deployment between steps; nil for targets that answer none.
+	Ask func(ctx context.Context) (server.Commander, func(), error)
+}
+
+// conductor is one session of a search.
+type conductor struct {
+	campaign.Session[*record.Capacity, job]
+	o     Options
+	asked spec.Capacity // with credentials
+	began time.Time     // of the time that counts
+	noted map[string]int
+}
+
+// job is a step of a line.
+type job struct {
+	line string
+	step record.LineStep
+}
+
+// Run searches the lines of a complete specification, and returns the record, also with an error if it had begun.
+func Run(ctx context.Context, asked spec.Capacity, o Options) (*record.Capacity, error) {
+	w, end, err := campaign.Create[*record.Capacity](o.Dir, asked, o.Key)
+	if err != nil {
+		return nil, err
+	}
+	defer end()
+	c := newConductor(o, w, &record.Capacity{
+		Head: record.Head{SchemaVersion: record.SchemaVersion, Kind: record.KindCapacity, Status: record.Running, Tool: o.Run.Tool,
+			Command: o.Run.Command, Started: o.Run.Now().UTC(), Environment: record.NewEnvironment(map[string]string{"record": o.Dir}),
+			Validity: []measure.Finding{}},
+		Specification: &asked, Objectives: asked.Objectives, Lines: []record.LoadLine{},
+		Files: []record.File{{Name: record.CapacityJournal, About: "one JSON line at the begin and end of each step"},
+			{Name: record.StepsDir, About: "the records of the steps"}},
+	}, asked)
+	for _, name := range asked.Lines() {
+		c.Result.Lines = append(c.Result.Lines, record.LoadLine{Name: name, Counts: asked.Counts(name), Status: record.LinePlanned,
+			Steps: []record.LineStep{}})
+	}
+	c.Result.Estimate = c.estimate().Seconds()
+	return c.perform(ctx)
+}
+
+// Resume continues a search with its finished steps. given is the specification as it is now, nil for that of the record,
+// which is used only if the user of the key wrote it.
+func Resume(ctx context.Context, given *spec.Capacity, o Options) (*record.Capacity, error) {
+	of, release, err := campaign.Reopen[*record.Capacity](o.Dir)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	switch {
+	case of.Specification == nil:
+		return nil, campaign.Wrong(fmt.Errorf("the record in %s has no specification", o.Dir))
+	case given == nil && !of.Own(o.Key):
+		return nil, campaign.Wrong(fmt.Errorf("the record in %s was written by another user or on another machine, and its "+
+			"specification may start programs. Give the file again (--file)", o.Dir))
+	case given == nil:
+		given = of.Specification
+	}
+	w, end, err := campaign.Continue[*record.Capacity](o.Dir, *given, o.Key)
+	if err != nil {
+		return nil, err
+	}
+	defer end()
+	of.Status, of.Problem, of.Ended = record.Running, "", nil
+	of.Validity = slices.DeleteFunc(of.Validity, func(f measure.Finding) bool { return f.ID == "incomplete" })
+	c := newConductor(o, w, of, *given)
+	for i := range of.Lines {
+		if l := &of.Lines[i]; l.Status == record.LineUndecided || l.Status == record.LineRunning || l.Status == record.LineFailed {
+			l.Status = record.LinePlanned
+		}
+	}
+	return c.perform(ctx)
+}
+
+func newConductor(o Options, w *record.Store[*record.Capacity], of *record.Capacity, asked spec.Capacity) *conductor {
+	if o.Progress == nil {
+		o.Progress = silent{}
+	}
+	if o.Execute == nil {
+		o.Execute = run.Execute
+	}
+	c := &conductor{o: o, asked: asked, noted: map[string]int{}}
+	c.Session = campaign.Session[*record.Capacity, job]{Dir: o.Dir, Result: of, Store: w, Book: c, Now: o.Run.Now, Tool: o.Run.Tool,
+		Command: o.Run.Command}
+	return c
+}
+
+type silent struct{}
+
+func (silent) Note(string)                                 {}
+func (silent) Step(string, record.LineStep, time.Duration) {}
+
+func (c *conductor) Append(at time.Time, event string, session *record.StudySession, j *job) error {
+	e := record.CapacityEvent{At: at, Event: event, Session: session}
+	if j != nil {
+		e.Line, e.Step = j.line, &j.step
+	}
+	return c.Store.Append(e)
+}
+
+func (c *conductor) Place(j job) {
+	if l := c.Result.Line(j.line); l != nil {
+		l.Place(j.step)
+	}
+}
+
+func (c *conductor) RecordOf(j job) string { return j.step.Record }
+
+func (c *conductor) perform(ctx context.Context) (*record.Capacity, error) {
+	if err := c.Begin(); err != nil {
+		return nil, err
+	}
+	before := c.Result.Seconds
+	err := c.load(ctx)
+	c.began = c.o.Run.Now()
+	for i := range c.Result.Lines {
+		if err != nil {
+			break
+		}
+		if !c.Result.Lines[i].Ended() {
+			err = c.find(ctx, i)
+		}
+	}
+	if ctx.Err() != nil {
+		err = c.Interruption()
+	}
+	return c.Finish(err, func() {
+		c.Result.Seconds = before + c.o.Run.Now().Sub(c.began).Seconds()
+		c.Result.FindSafe()
+		c.findings()
+	})
+}
+
+// load loads the data once, before the time counts.
+func (c *conductor) load(ctx context.Context) error {
+	asked := c.asked.Run
+	if asked.LoadPhase.Skip || slices.ContainsFunc(c.Result.Lines, func(l record.LoadLine) bool { return len(l.Steps) > 0 }) {
+		return nil
+	}
+	c.o.Progress.Note("loading the data")
+	asked.LoadPhase.Only, asked.Objectives = true, nil
+	o := c.o.Run
+	o.Dir = filepath.Join(c.Dir, record.StepsDir, "load")
+	r, err := c.o.Execute(ctx, asked, o)
+	if r != nil {
+		c.Result.Target = &r.Target
+	}
+	if err != nil {
+		return fmt.Errorf("loading the data: %w", err)
+	}
+	return nil
+}
+
+// around is the time of a step besides its measured time: warm-up, opening, and waiting for a calm target.
+const around = 4 * time.Second
+
+const warmup = 2 * time.Second
+
+// budget is the time for a line: the first one has as much as two others.
+func (c *conductor) budget(i int) time.Duration {
+	shares := len(c.Result.Lines) - i
+	left := c.asked.Within.Std() - c.o.Run.Now().Sub(c.began)
+	if i == 0 && shares > 1 {
+		return left * 2 / time.Duration(shares+1)
+	}
+	return left / time.Duration(shares)
+}
+
+// closedLoopTime is the time of the first step of a line.
+const closedLoopTime = 10*time.Second + around
+
+// estimate is the planned time of all lines without loading data. Lines with events take the time that is left.
+func (c *conductor) estimate() time.Duration {
+	c.began = c.o.Run.Now()
+	first := c.budget(0)
+	pace := c.pace(first)
+	if d := c.asked.Search.Duration.Std(); d > 0 {
+		pace = procedure.Pace{Step: d, Trial: d, Around: around}
+	}
+	planned := min(first, pace.Time()+closedLoopTime)
+	if len(c.Result.Lines) > 1 {
+		planned += c.asked.Within.Std() - first
+	}
+	return planned
+}
+
+func (c *conductor) pace(within time.Duration) procedure.Pace {
+	return procedure.PaceWithin(within-closedLoopTime, around)
+}
+
+// find searches a line.
+func (c *conductor) find(ctx context.Context, i int) error {
+	l := &c.Result.Lines[i]
+	budget, began := c.budget(i), c.o.Run.Now()
+	o := procedure.LineOptions{Name: l.Name, Base: c.base(), Objectives: c.asked.Objectives, Search: c.asked.Search,
+		Pace: c.pace(budget), Left: func() time.Duration { return budget - c.o.Run.Now().Sub(began) },
+		Done: func(now record.LoadLine) { c.update(i, now) }}
+	perform := func(ctx context.Context, s procedure.Step) (procedure.StepResult, error) { return c.run(ctx, i, s) }
+	if i > 0 {
+		if !c.ofEvent(&o, l) {
+			return c.Write()
+		}
+		perform = func(ctx context.Context, s procedure.Step) (procedure.StepResult, error) { return c.drill(ctx, i, s) }
+	}
+	c.o.Progress.Note(fmt.Sprintf("%s: with %s, about %s", l.Name, strings.Join(c.asked.Objectives, ", "),
+		o.Left().Round(time.Second)))
+	line, err := procedure.Line(ctx, o, perform)
+	c.update(i, line)
+	if c.Result.Lines[i].Seconds = c.o.Run.Now().Sub(began).Seconds(); i > 0 {
+		c.sumEvents(&c.Result.Lines[i])
+	}
+	var of *run.Error
+	if err != nil && ctx.Err() == nil && i > 0 && (!errors.As(err, &of) || of.Stage != run.Recording) {
+		c.Result.Lines[i].Status, c.Result.Lines[i].Problem = record.LineFailed, err.Error()
+		err = nil // the other lines may have a result
+	}
+	return errors.Join(err, c.Write())
+}
+
+// base is what all steps have in common.
+func (c *conductor) base() spec.Run {
+	asked := c.asked.Run
+	asked.LoadPhase.Skip, asked.LoadPhase.Drop = true, false
+	asked.Out, asked.Objectives = "", nil
+	if asked.Load.Warmup == 0 {
+		asked.Load.Warmup = spec.Duration(warmup)
+	}
+	return asked
+}
+
+// update takes over what is known of a line, and writes the end of its last step to the journal.
+func (c *conductor) update(i int, now record.LoadLine) {
+	l := &c.Result.Lines[i]
+	now.Counts, now.Event, now.Seconds = l.Counts, l.Event, l.Seconds
+	*l = now
+	l.Steps = slices.Clone(now.Steps)
+	if n := len(now.Steps); n > c.noted[l.Name] {
+		c.noted[l.Name] = n
+		// What cannot be written is written, or fails, at the end of the line.
+		_ = c.Note(record.EventEnd, job{l.Name, now.Steps[n-1]})
+		_ = c.Store.Update(c.Result)
+		c.o.Progress.Step(l.Name, now.Steps[n-1], c.asked.Within.Std()-c.o.Run.Now().Sub(c.began))
+	}
+}
+
+// findings sets what is to be doubted about the whole.
+func (c *conductor) findings() {
+	var all []measure.Finding
+	for i := range c.Result.Lines {
+		l := &c.Result.Lines[i]
+		for _, d := range l.Doubts {
+			all = append(all, measure.Finding{ID: "line-doubtful", Severity: measure.Warning, Text: l.Name + ": " + d + "."})
+		}
+	}
+	c.Result.Validity = append(slices.DeleteFunc(c.Result.Validity, func(f measure.Finding) bool { return f.ID == "line-doubtful" }),
+		append(all, c.Doubts("steps")...)...)
+	measure.SortFindings(c.Result.Validity)
+}

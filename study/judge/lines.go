@@ -1,0 +1,182 @@
+package judge
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/plimsoll-bench/plimsoll/internal/figure"
+	"github.com/plimsoll-bench/plimsoll/measure"
+	"github.com/plimsoll-bench/plimsoll/measure/stats"
+	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
+)
+
+// lineFigure is the figure of a load line. The class is its event, none with all members up.
+const lineFigure = "line"
+
+// lineMetric is the metric of a line.
+func lineMetric(name string) string {
+	if name == spec.AllMembersUp {
+		return lineFigure
+	}
+	return name + "." + lineFigure
+}
+
+func (s Source) openCapacity() (Source, error) {
+	var err error
+	s.Capacity, err = record.OpenCapacity(s.Path)
+	return s, err
+}
+
+// capacity is a side of one trial, whose values are the lines.
+func (s *Source) capacity() Side {
+	c := s.Capacity
+	t := Trial{Record: s.Path, Started: c.Started, Values: map[string]float64{}, Facts: capacityFacts(c)}
+	for i := range c.Lines {
+		if l := &c.Lines[i]; l.Has() && l.Status == record.LineFound {
+			t.Values[lineMetric(l.Name)] = l.Rate
+		}
+	}
+	t.Why, t.Doubts = standing(c.Validity)
+	switch {
+	case t.Why != "":
+	case c.Status != record.Complete:
+		t.Why = string(c.Status)
+	case len(t.Values) == 0:
+		t.Why = "no line was confirmed"
+	}
+	return Side{Name: s.Name, Trials: []Trial{t}, lines: c.Lines}
+}
+
+// capacityFacts are those of the runs of a search, without what it sets, and its objectives.
+func capacityFacts(c *record.Capacity) Facts {
+	f := Facts{"scheduled": "true", "search.objectives": strings.Join(c.Objectives, ",")}
+	if c.Specification != nil {
+		asked := c.Specification.Run
+		asked.Load.Workers, asked.Load.Rate, asked.Load.Duration, asked.Load.Warmup = 0, 0, 0, 0
+		f.put("", asked)
+	}
+	if c.Target != nil {
+		target := *c.Target
+		target.Notes, target.RoundTrip = nil, 0
+		f.put("target", target)
+	}
+	f.addEnvironment(c.Environment)
+	f.put("tool", c.Tool)
+	f.drop()
+	return f
+}
+
+// ofLines reports whether all sides are capacities.
+func ofLines(sides []Side) bool {
+	for i := range sides {
+		if sides[i].lines == nil {
+			return false
+		}
+	}
+	return true
+}
+
+// lineTest is the comparison of a line with that of the baseline, by their intervals.
+type lineTest struct {
+	record.Comparison
+	differs, same float64
+	known         bool
+}
+
+// compareLines compares the lines of each capacity with those of the first one. Each line has its own interval from its
+// search, so one record a side is enough.
+func (c *comparing) compareLines(points [][]*Side) {
+	var tests []lineTest
+	for _, p := range points {
+		for _, s := range p[1:] {
+			for i := range s.lines {
+				for j := range p[0].lines {
+					if s.lines[i].Name == p[0].lines[j].Name {
+						tests = append(tests, c.rules.line(p[0], s, &p[0].lines[j], &s.lines[i]))
+					}
+				}
+			}
+		}
+	}
+	var differs, same []float64
+	for i := range tests {
+		differs, same = append(differs, tests[i].differs), append(same, tests[i].same)
+	}
+	differs, same = stats.Holm(differs), stats.Holm(same)
+	for i := range tests {
+		x := tests[i].Comparison
+		switch {
+		case c.refused:
+			x.Note = "the sides are not comparable"
+		case tests[i].known:
+			x.Adjusted, x.Equivalence = &differs[i], &same[i]
+			x.Verdict, x.Note = c.rules.lineVerdict(*x.Ratio, differs[i], same[i])
+		}
+		c.report.Comparisons = append(c.report.Comparisons, x)
+	}
+}
+
+// line compares a line with that of the baseline.
+func (r rules) line(base, side *Side, b, l *record.LoadLine) lineTest {
+	t := lineTest{differs: math.NaN(), same: math.NaN(), Comparison: record.Comparison{Configuration: side.Name,
+		Baseline: base.Name, Metric: lineMetric(l.Name), Unit: measure.UnitRate, Higher: true, Margin: r.margin, Verdict: record.Inconclusive}}
+	for _, x := range []struct {
+		l               *record.LoadLine
+		n               *int
+		value, low, top **float64
+	}{{b, &t.NBase, &t.Base, &t.BaseLow, &t.BaseHigh}, {l, &t.N, &t.Value, &t.ValueLow, &t.ValueHigh}} {
+		if x.l.Has() {
+			rate := x.l.Rate
+			*x.n, *x.value, *x.low, *x.top = x.l.Trials, &rate, x.l.Low, x.l.High
+		}
+	}
+	sb, errB := lineError(b)
+	sl, errL := lineError(l)
+	if errB != "" || errL != "" {
+		t.Note = strings.TrimPrefix(strings.Join([]string{errB, errL}, "; "), "; ")
+		return t
+	}
+	ratio, se := math.Log(l.Rate/b.Rate), math.Hypot(sb, sl)
+	z := math.Sqrt2 * math.Erfinv(r.confidence)
+	value, low, high := math.Exp(ratio), math.Exp(ratio-z*se), math.Exp(ratio+z*se)
+	p := math.Erfc(math.Abs(ratio) / se / math.Sqrt2)
+	t.Ratio, t.Low, t.High, t.P, t.known = &value, &low, &high, &p, true
+	below := func(x float64) float64 { return 0.5 * math.Erfc(-x/math.Sqrt2) } // of a normal distribution
+	margin := math.Log1p(r.margin)
+	t.differs, t.same = p, max(below((ratio-margin)/se), below((-margin-ratio)/se))
+	return t
+}
+
+// lineError is the standard error of the logarithm of a line, from its interval, or why it is unknown.
+func lineError(l *record.LoadLine) (se float64, why string) {
+	switch {
+	case l.Status == record.LineAtLeast:
+		return 0, fmt.Sprintf("the line %s is only known to be at least %s", l.Name, figure.Rate(l.Rate))
+	case l.Status != record.LineFound || !l.Has():
+		return 0, fmt.Sprintf("the line %s was not confirmed (%s)", l.Name, l.Status)
+	case l.Low == nil || l.High == nil || !(*l.Low > 0 && *l.High > *l.Low && l.Confidence > 0 && l.Confidence < 1):
+		return 0, fmt.Sprintf("the line %s has no interval", l.Name)
+	}
+	return math.Log(*l.High / *l.Low) / 2 / (math.Sqrt2 * math.Erfinv(l.Confidence)), ""
+}
+
+// lineVerdict is the verdict for a line in words: it fell, it rose, or there is no difference within the intervals.
+func (r rules) lineVerdict(ratio, differs, same float64) (record.Verdict, string) {
+	switch {
+	case differs <= 1-r.confidence && ratio < 1:
+		return record.Worse, "the line fell by " + figure.Percent(1-ratio)
+	case differs <= 1-r.confidence:
+		return record.Better, "the line rose by " + figure.Percent(ratio-1)
+	case same <= 1-r.confidence:
+		return record.Equivalent, "no difference: the change is within the margin"
+	}
+	return record.Inconclusive, "no difference: the change is within the intervals"
+}
+
+// lineFindings say what one search a side cannot know.
+func lineFindings() measure.Finding {
+	return measure.Finding{ID: "searches-apart", Severity: measure.Warning, Text: "each line is from one search, and the searches did not " +
+		"alternate. A change of the machines between them counts as a change of the line. Search both again in another order."}
+}
