@@ -54,6 +54,7 @@ type conductor struct {
 	asked spec.Capacity // with credentials
 	began time.Time     // of the time that counts
 	noted map[string]int
+	done  []record.LineStep // of the line under way, from earlier sessions
 }
 
 // job is a step of a line.
@@ -238,6 +239,7 @@ func (c *conductor) pace(within time.Duration) procedure.Pace {
 func (c *conductor) find(ctx context.Context, i int) error {
 	l := &c.Result.Lines[i]
 	budget, began := c.budget(i), c.o.Run.Now()
+	c.done = slices.Clone(l.Steps)
 	o := procedure.LineOptions{Name: l.Name, Base: c.base(), Objectives: c.asked.Objectives, Search: c.asked.Search,
 		Pace: c.pace(budget), Left: func() time.Duration { return budget - c.o.Run.Now().Sub(began) },
 		Done: func(now record.LoadLine) { c.update(i, now) }}
@@ -280,6 +282,13 @@ func (c *conductor) update(i int, now record.LoadLine) {
 	now.Counts, now.Event, now.Seconds = l.Counts, l.Event, l.Seconds
 	*l = now
 	l.Steps = slices.Clone(now.Steps)
+	if now.Status == record.LineRunning || now.Status == record.LineUndecided {
+		for _, s := range c.done { // which were not performed again yet
+			if s.Number > len(now.Steps) {
+				l.Steps = append(l.Steps, s)
+			}
+		}
+	}
 	if n := len(now.Steps); n > c.noted[l.Name] {
 		c.noted[l.Name] = n
 		// What cannot be written is written, or fails, at the end of the line.

@@ -17,8 +17,8 @@ import (
 func (c *conductor) begin(ctx context.Context, i int, s procedure.Step) (step record.LineStep, known bool, err error) {
 	l := &c.Result.Lines[i]
 	step = record.LineStep{Number: s.Number, Attempt: 1, Phase: s.Phase, Offered: float64(s.Spec.Load.Rate)}
-	if at := slices.IndexFunc(l.Steps, func(x record.LineStep) bool { return x.Number == s.Number }); at >= 0 {
-		have := l.Steps[at]
+	if at := slices.IndexFunc(c.done, func(x record.LineStep) bool { return x.Number == s.Number }); at >= 0 {
+		have := c.done[at]
 		same := have.Offered == step.Offered && have.Verdict != record.StepLost && have.Verdict != ""
 		if same && (have.Verdict == record.StepFailed || record.KindIn(c.path(have.Record)) != "") {
 			c.noted[l.Name] = max(c.noted[l.Name], s.Number)

@@ -221,6 +221,9 @@ func capacityTitle(c *record.Capacity) string {
 		return "It is not known how much load the deployment carries with " + with + while(c, l)
 	}
 	verb := "carries "
+	if l.Status == record.LineUndecided {
+		verb = "may carry "
+	}
 	if l.Status == record.LineAtLeast {
 		verb = "carries at least "
 	}

@@ -340,8 +340,8 @@ procedures:
   steady: {from: 60, to: 240, cycle: 15s}
   capacity: {from: 1000, to: 2250, precision: 25%, confirm: 1, duration: 500ms}
 `)
-	// 4 levels twice at 10 s; 60, 120, 240 s; 3 steps up, 1 bisection, 3 confirming trials of 1 s.
-	if want := 80.0 + 420 + 1.5 + 7; p.Estimate.Procedures != want || p.Estimate.Seconds != want || len(p.Trials) != 0 {
+	// 4 levels twice at 10 s; 60, 120, 240 s; 13 steps of 1 s.
+	if want := 80.0 + 420 + 1.5 + 13; p.Estimate.Procedures != want || p.Estimate.Seconds != want || len(p.Trials) != 0 {
 		t.Errorf("the procedures take %v s of %v, %d trials; want %v", p.Estimate.Procedures, p.Estimate.Seconds, len(p.Trials), want)
 	}
 }

@@ -2,6 +2,7 @@ package procedure
 
 import (
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
@@ -34,7 +35,7 @@ func (l *lineSearch) conclude(err error) {
 		low := search.Rounded3(a.Low)
 		n.Low = &low
 	}
-	if a.High > 0 && a.State != search.AtLeast && a.Rate > 0 {
+	if a.Rate > 0 && a.High > 0 && !math.IsInf(a.High, 1) {
 		high, wrong := search.Rounded3(a.High), a.Wrong
 		n.High, n.Wrong = &high, &wrong
 	}

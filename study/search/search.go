@@ -118,6 +118,7 @@ const (
 	mostWithin   = 1.75 // so many times the fewest confirming trials are enough, whatever the noise
 	nearest      = 0.6  // distance of a confirming trial from the answer, in precisions
 	farthest     = 0.12
+	mostClient   = 2 // trials at a rate that the load generator limits although it held once
 	mostHeld     = 3 // trials just above an answer that hold in a row
 	mostFailed   = 3 // trials just below an answer that fail in a row
 	mostFar      = 2 // trials far below an answer that is not confirmed
@@ -187,10 +188,20 @@ func (s *Search) belowClient(low, high float64) (Step, bool) {
 	if high/low > s.o.Growth && len(s.outcomes) < s.o.Most/2 {
 		return s.step(Narrow, math.Sqrt(low*high)), true
 	}
-	if s.confirmedAt(low) {
+	if s.confirmedAt(low) || s.clientAt(low) >= mostClient {
 		return Step{}, false
 	}
 	return s.step(Confirm, low), true
+}
+
+// clientAt is how many steps at a rate the load generator limited.
+func (s *Search) clientAt(rate float64) (n int) {
+	for _, o := range s.outcomes {
+		if o.Client && o.Rate <= rate {
+			n++
+		}
+	}
+	return n
 }
 
 // confirmedAt reports whether fresh trials at a rate held.
