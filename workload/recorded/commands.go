@@ -36,6 +36,9 @@ func readCommandLine(line []byte) (Operation, error) {
 		return op, Damaged
 	}
 	op.Time, op.Duration = at, time.Duration(c.Millis*float64(time.Millisecond))
+	if !op.datable() {
+		return op, Damaged
+	}
 	return op, op.fromCommand("", c.DB, cmd)
 }
 

@@ -75,6 +75,12 @@ var sessionFields = map[string]bool{
 	"versionContext": true,
 }
 
+// datable reports whether files can hold the time of an operation. JSON has no years beyond 9999.
+func (op *Operation) datable() bool {
+	began, ended := op.Time.Year(), op.Time.Add(op.Duration).Year()
+	return min(began, ended) >= 0 && max(began, ended) <= 9999
+}
+
 // fromCommand fills op from a command in database db. ns is the namespace that the source names, "" if it names none.
 func (op *Operation) fromCommand(ns, db string, cmd bson.Raw) error {
 	elements, err := cmd.Elements()

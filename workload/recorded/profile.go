@@ -21,6 +21,9 @@ func ReadProfile(doc bson.Raw) (Operation, error) {
 	}
 	op.Duration = time.Duration(number(doc, "millis")) * time.Millisecond
 	op.Time = ended.Add(-op.Duration)
+	if !op.datable() {
+		return op, Damaged
+	}
 	op.readResult(doc)
 	op.Sampled = int(number(doc, "rateLimit"))
 	if app, _ := doc.Lookup("appName").StringValueOK(); strings.HasPrefix(app, AppName) {

@@ -33,7 +33,9 @@ func ReadQueryStats(entry bson.Raw) (Operation, error) {
 		op.Duration = time.Duration(number(metrics, "totalExecMicros", "sum")/op.Count) * time.Microsecond
 		op.Docs = number(metrics, "docsReturned", "sum") / op.Count
 	}
-	op.Time, _ = metrics.Lookup("firstSeenTimestamp").TimeOK()
+	if op.Time, _ = metrics.Lookup("firstSeenTimestamp").TimeOK(); !op.datable() {
+		return op, Damaged
+	}
 	cmd := bson.D{{Key: op.Verb, Value: op.Collection}}
 	elements, err := shape.Elements()
 	if err != nil {

@@ -126,6 +126,9 @@ func readLogLine(line []byte) (Operation, error) {
 	}
 	op.Duration = time.Duration(a.Millis * float64(time.Millisecond))
 	op.Time = l.Time.Date.Add(-op.Duration)
+	if !op.datable() {
+		return op, Damaged
+	}
 	op.Docs = max(a.Returned, a.Inserted, a.Deleted, a.Matched)
 	op.Bytes, op.Plan, op.Failed = a.Reply, a.Plan, a.ErrorCode != 0
 	if strings.HasPrefix(a.App, AppName) {

@@ -112,6 +112,8 @@ func TestForgedNames(t *testing.T) {
 		"a large limit":      line(t, "find", "orders", map[string]any{"limit": int64(math.MaxInt64)}),
 		"the smallest limit": line(t, "find", "orders", map[string]any{"limit": int64(math.MinInt64)}),
 		"too long":           many.String(),
+		"far in the future":  strings.Replace(honest, `"2026-03-01T10:00:00.250Z"`, "1772359200177235500", 1),
+		"the last time":      strings.Replace(honest, `"2026-03-01T10:00:00.250Z"`, `{"$date": {"$numberLong": "9223372036854775807"}}`, 1),
 	} {
 		f, recording, err := recordText(t, Options{}, honest+honest+forged)
 		if err != nil {
