@@ -21,7 +21,12 @@ func onEngine(engine string) string {
 	if engine == "" {
 		return ""
 	}
-	return " on " + engine
+	var names []string // without the versions of what belongs to an engine, which are among the facts
+	for one := range strings.SplitSeq(engine, "; ") {
+		name, _, _ := strings.Cut(one, ",")
+		names = append(names, name)
+	}
+	return " on " + strings.Join(names, "; ")
 }
 
 // drillVerdict is the verdict with how far the drill came.

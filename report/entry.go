@@ -32,6 +32,8 @@ type Entry struct {
 	// Rate and P99 are those of the measured phase of a run as text, empty if unknown; P99 is of all operations
 	// together.
 	Rate, P99 string
+	// Figure is the first figure of a record without a rate, with its name.
+	Figure string
 }
 
 // EntryOf is a record in a list, with the names of the records below it by their directories. Other files of the
@@ -40,15 +42,22 @@ func EntryOf(r record.Result) (Entry, map[string]string) {
 	h := r.Common()
 	k := named(h.Kind)
 	e := Entry{Kind: h.Kind, Status: h.Status}
+	figure := ""
 	if k.holds != nil && k.holds(r) {
 		d := k.document(r, nil)
 		e.Title, e.Verdict, e.Grade = d.Title, d.Brief, d.Grade
 		if k.told {
 			e.Title += ": " + d.Answer
 		}
+		if len(d.Tiles) > 0 {
+			figure = join(" ", d.Tiles[0].Value, d.Tiles[0].Name)
+		}
 	}
 	if k.list != nil {
 		k.list(r, &e)
+	}
+	if e.Rate == "" && e.Figure == "" {
+		e.Figure = figure
 	}
 	if k.parts == nil {
 		return e, nil

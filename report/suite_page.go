@@ -148,8 +148,12 @@ func suiteEntry(s *record.Suite, e *Entry) {
 	e.Target, e.Grade = cmp.Or(s.Against, s.Engine), SuiteGrade(s)
 	e.Verdict, e.Disclosure = PartsDone(s), Disclosure(s.Engine)
 	if s.SuiteJudgement != nil && s.Counts[record.Agrees]+s.Counts[record.Disagrees] > 0 {
+		e.Figure = fmt.Sprintf("%d of %d statements agree", s.Counts[record.Agrees], s.Counts[record.Agrees]+s.Counts[record.Disagrees])
 		e.Verdict += fmt.Sprintf("; %d of the document's statements agree, %d disagree", s.Counts[record.Agrees],
 			s.Counts[record.Disagrees])
+	}
+	if e.Figure == "" {
+		e.Figure = PartsDone(s)
 	}
 	if s.Status != record.Complete {
 		e.Verdict += ", " + string(s.Status)

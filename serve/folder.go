@@ -40,12 +40,15 @@ type Entry struct {
 	// Within is the ID of the suite, study or drill that the record is a part of, the outermost one; empty for the others.
 	// The list of all records leaves parts out.
 	Within string
+
+	root string // of its folder, "" for that of the server
 }
 
 // Folder is a folder of records. It may be used by several goroutines.
 type Folder struct {
-	dir  string
-	root *os.Root
+	dir    string
+	prefix string // of the IDs and places of its records, "" for the folder of the server
+	root   *os.Root
 
 	mu    sync.Mutex
 	known map[string]seen // by path
@@ -69,6 +72,13 @@ func OpenFolder(dir string) (*Folder, error) {
 	return &Folder{dir: dir, root: root, known: map[string]seen{}}, nil
 }
 
+// stands reports whether the directory is still the one that was opened.
+func (f *Folder) stands() bool {
+	now, err := os.Stat(f.dir)
+	opened, openedErr := f.root.Stat(".")
+	return err == nil && openedErr == nil && os.SameFile(now, opened)
+}
+
 // Close releases the folder.
 func (f *Folder) Close() error { return f.root.Close() }
 
@@ -87,11 +97,14 @@ func (f *Folder) List() []Entry {
 	for _, s := range found {
 		list = append(list, s.entry)
 	}
-	slices.SortFunc(list, func(a, b Entry) int {
-		return cmp.Or(b.Started.Compare(a.Started),
-			strings.Compare(a.Path, b.Path))
-	})
+	sortEntries(list)
 	return list
+}
+
+func sortEntries(list []Entry) {
+	slices.SortFunc(list, func(a, b Entry) int {
+		return cmp.Or(b.Started.Compare(a.Started), strings.Compare(a.root, b.root), strings.Compare(a.Path, b.Path))
+	})
 }
 
 // Find returns a record by its id.
@@ -190,10 +203,10 @@ func (f *Folder) look(dir, file string) (seen, bool) {
 		if err != nil {
 			return seen{}, false
 		}
-		e.Place = dir
-		e.Title = cmp.Or(e.Title, path.Base(dir))
+		e.Place = path.Join(filepath.ToSlash(f.prefix), dir)
+		e.Title = cmp.Or(e.Title, path.Base(e.Place))
 		report.Tidy(&e)
-		e.ID, e.Path = idOf(dir), dir
+		e.ID, e.Path, e.root = f.idOf(dir), dir, f.prefix
 		report.Tidy(&parts)
 		old = seen{modified: info.ModTime(), size: info.Size(), read: e, parts: parts}
 	}
@@ -207,6 +220,14 @@ func (f *Folder) look(dir, file string) (seen, bool) {
 	}
 	old.entry = e
 	return old, true
+}
+
+// idOf is the ID of a record of the folder.
+func (f *Folder) idOf(dir string) string {
+	if f.prefix == "" {
+		return idOf(dir)
+	}
+	return idOf(f.prefix + "\x00" + dir)
 }
 
 func idOf(dir string) string {

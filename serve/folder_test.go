@@ -180,7 +180,7 @@ func TestLinksWithinARecordDoNotLeadOutside(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	l, err := openLibrary(dir, false)
+	l, err := openLibrary(dir, false, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,7 +15,7 @@ import (
 // be said every second. ready is called when there is something to say.
 func newNow(ctx context.Context, e Entry, dir string, ready func()) func() template.HTML {
 	if !report.Follows(e.Kind) {
-		return (&otherNow{kind: e.Kind, dir: dir, path: e.Path}).text
+		return (&otherNow{kind: e.Kind, dir: dir, path: e.Path, root: e.root}).text
 	}
 	r := &runNow{dir: dir}
 	go func() {
@@ -66,9 +66,9 @@ func escaped(text string) template.HTML {
 
 // otherNow is what a record without intervals of its own is at.
 type otherNow struct {
-	kind, dir, path string
-	state           string
-	last            template.HTML
+	kind, dir, path, root string
+	state                 string
+	last                  template.HTML
 }
 
 var nowTemplate = template.Must(template.New("").Parse(`{{.Text}}{{range .Running}}; <a href="/live/{{.ID}}">{{.Text}}</a>{{end}}`))
@@ -88,7 +88,7 @@ func (n *otherNow) text() template.HTML {
 		Running []link
 	}{Text: now.Text}
 	for _, x := range now.Running {
-		say.Running = append(say.Running, link{idOf(path.Join(n.path, x.Path)), x.Text})
+		say.Running = append(say.Running, link{(&Folder{prefix: n.root}).idOf(path.Join(n.path, x.Path)), x.Text})
 	}
 	if n.last = filled(nowTemplate, say); seldom {
 		n.state = state

@@ -76,13 +76,13 @@ func (s *Server) buttons(r *http.Request, e Entry, dir string) []button {
 // partOf returns the kind of record, study or drill, that the process of a run writes around it and that ends with it,
 // or "".
 func (s *Server) partOf(e Entry, pid int) (kind string) {
-	f := s.library.open()
+	f := s.library.folderOf(e)
 	if f == nil {
 		return ""
 	}
 	for p := path.Dir(e.Path); e.Path != "."; p = path.Dir(p) {
 		if around, held := record.Holder(f.Dir(Entry{Path: p})); held && around == pid {
-			if x, ok := f.Find(idOf(p)); ok {
+			if x, ok := f.Find(f.idOf(p)); ok {
 				return x.Kind
 			}
 		}

@@ -30,7 +30,8 @@ func newServeCommand(env *environment) *cobra.Command {
 		Use:   "serve [DIR]",
 		Short: "Browse records, and follow running measurements",
 		Long: `Browse the records of a folder: list, search, open and compare them, and follow running measurements. DIR is
-plimsoll-data by default. The labs of this machine are listed too.
+plimsoll-data by default, with the newest 200 records that you wrote elsewhere (--out). The labs of this
+machine are listed too.
 
 The server listens on this machine only and stops at Ctrl-C. The printed address has a token. You need it to
 see labs and to stop running measurements.
@@ -46,11 +47,14 @@ Exit codes: 0 stopped by Ctrl-C, 1 cannot listen, 2 usage error.`,
   plimsoll serve results --listen 0.0.0.0:8017 --token-file token --metrics`,
 		Args: atMostOne("folder"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			dir := run.DefaultDir
 			if len(args) == 1 {
-				dir = args[0]
+				return o.serve(env, args[0], nil)
 			}
-			return o.serve(env, dir)
+			var elsewhere func() []string
+			if host, _, err := net.SplitHostPort(o.listen); err == nil && loopback(host) && o.tokenFile == "" {
+				elsewhere = func() []string { return elsewhereOf(env, run.DefaultDir) }
+			}
+			return o.serve(env, run.DefaultDir, elsewhere)
 		},
 	}
 	cmd.Flags().StringVar(&o.listen, "listen", anyPort, "`address` and port to listen on; other than loopback, it needs --token-file")
@@ -60,8 +64,9 @@ Exit codes: 0 stopped by Ctrl-C, 1 cannot listen, 2 usage error.`,
 	return cmd
 }
 
-func (o *serveOptions) serve(env *environment, dir string) error {
-	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+// serve serves a folder, and records elsewhere, which may be all that there is.
+func (o *serveOptions) serve(env *environment, dir string, elsewhere func() []string) error {
+	if info, err := os.Stat(dir); (err != nil || !info.IsDir()) && (elsewhere == nil || len(elsewhere()) == 0) {
 		return usageError("%s is not a folder: give the folder with your records (by default, %s in the directory where you ran plimsoll)", dir, run.DefaultDir)
 	}
 	token := ""
@@ -72,7 +77,7 @@ func (o *serveOptions) serve(env *environment, dir string) error {
 		}
 	}
 	s, err := newServer(o.listen, serve.Options{Dir: dir, Token: token, Names: o.names, Metrics: o.metrics, Tool: tool(),
-		Labs:    pageLabs(env),
+		Elsewhere: elsewhere, Labs: pageLabs(env),
 		Compare: compareSides})
 	if err != nil {
 		return err
@@ -114,8 +119,9 @@ func webFlag(cmd *cobra.Command, web *string) {
 	cmd.Flags().Lookup("web").NoOptDefVal = anyPort
 }
 
-// startWeb serves the live page of one record, which may not exist yet, until end is called.
+// startWeb notes a record that begins, and serves its live page, which may not exist yet, until end is called.
 func startWeb(env *environment, listen, dir string) (end func(), err error) {
+	noteElsewhere(env, dir)
 	if listen == "" {
 		return func() {}, nil
 	}
