@@ -48,8 +48,8 @@ func TestAnInvalidResultBeginsWithThat(t *testing.T) {
 	}
 }
 
-// Lost writes are never green: amber with the setting that keeps them where the write concern allows the loss, red where
-// it does not. A drill that lost nothing is green, and a disk that lied is named.
+// Lost writes are never green: amber with the setting that keeps them where the write concern allows the loss, red
+// where it does not. A drill that lost nothing is green, and a disk that lied is named.
 func TestLostWritesAreNeverGreen(t *testing.T) {
 	drill := func(verdict record.DrillVerdict, lost int64, loss string, w string, action string) *record.Drill {
 		d := &record.Drill{Head: record.Head{Status: record.Complete}, Verdict: verdict,
