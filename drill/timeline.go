@@ -112,10 +112,10 @@ func timelineOf(r *record.DrillRound, scopes []scope, events []record.LabEvent, 
 	return moments
 }
 
-// seenLate is why a new primary is on the timeline after the first write that it acknowledged. The lab asks its members
-// twice a second; primarySeen is how long that may take on a busy machine.
+// seenLate is why a new primary is on the timeline after the first write that it acknowledged. The lab polls its
+// members twice a second; primarySeen is how long that takes at most on a busy machine.
 const (
-	seenLate    = "seen after its first write, because the members are asked twice a second"
+	seenLate    = "seen after its first write, because the lab polls its members twice a second"
 	primarySeen = 2 * time.Second
 )
 

@@ -167,7 +167,7 @@ func studyAnswer(s *record.Study, h objectiveCounts) string {
 	if best := largestChange(s.Comparisons); best != nil {
 		changes = fmt.Sprintf("%s: %s %s at %s", best.Verdict, heading(best.Metric), ChangeText(best), best.Configuration)
 	} else if open := openComparisons(s.Comparisons); open > 0 {
-		changes = fmt.Sprintf("cannot tell in %d of %s", open, figure.Plural(len(s.Comparisons), "comparison"))
+		changes = fmt.Sprintf("undecided in %d of %s", open, figure.Plural(len(s.Comparisons), "comparison"))
 	} else if changes != "" {
 		changes = "no difference in " + figure.Plural(len(s.Comparisons), "comparison")
 	}
@@ -239,7 +239,7 @@ func wordOf(v record.Verdict) string {
 	case record.Equivalent:
 		return "no difference"
 	case record.Inconclusive:
-		return "cannot tell"
+		return "undecided"
 	case record.Better, record.Worse:
 	}
 	return string(v)

@@ -1,14 +1,15 @@
 package report
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/measure"
 )
 
-// shorts are the short forms of findings by ID, for a first screen: what is the matter, in a few words. An ID that ends
-// with a hyphen is the beginning of several; the value of a finding follows a colon. internal/repotest checks that every
+// shorts are the short forms of findings by ID, for a first screen: what is wrong, in a few words. An ID that ends with
+// a hyphen is the beginning of several; %s is the value of a finding. internal/repotest checks that every
 // finding has one.
 var shorts = map[string]string{
 	// runs: the target and its data
@@ -18,7 +19,7 @@ var shorts = map[string]string{
 	"corrupt":            "the target returned other content than was written",
 	"embedded":           "Plimsoll's embedded store, not MongoDB",
 	"embedded-memory":    "the embedded store's data are in memory, not on a disk",
-	"failures":           "operations failed:",
+	"failures":           "operations failed: %s",
 	"flow-control":       "the primary limited writes, because members lag",
 	"host-limited":       "hosts of the lab reached their limit of cores",
 	"indeterminate":      "unknown for some writes whether they were applied",
@@ -27,7 +28,7 @@ var shorts = map[string]string{
 	"lab-lag":            "members lagged behind the primary at the end",
 	"lab-level":          "durability is that of a gateway of the lab",
 	"lab-lost":           "the lab did not report its state at the end",
-	"not-found":          "operations found no document:",
+	"not-found":          "operations found no document: %s",
 	"null":               "the target stores nothing: figures of the load generator",
 	"outage":             "no operation succeeded for some time",
 	"pool-wait":          "operations waited for a free connection",
@@ -47,18 +48,18 @@ var shorts = map[string]string{
 	"events-lost":            "some events were not recorded",
 	"few-moments":            "the slowest operations come from few moments",
 	"few-samples":            "too few operations for some percentiles",
-	"latency-drift":          "latency still changed, by:",
+	"latency-drift":          "latency still changed, by %s",
 	"littles-law":            "rate and latency contradict the operations in flight",
 	"not-counted":            "some operations were not counted",
-	"not-steady":             "throughput still changed, by:",
-	"schedule-lateness":      "operations were sent late, by:",
-	"schedule-not-sustained": "the offered rate was not achieved, only:",
+	"not-steady":             "throughput still changed, by %s",
+	"schedule-lateness":      "operations were sent late, by %s",
+	"schedule-not-sustained": "the offered rate was not achieved, only %s",
 	"throughput-variation":   "throughput varied much from second to second",
 	"too-short":              "measured for too short a time",
 	"unsent":                 "operations were due and never sent",
 	// runs: the load generator
 	"client-clock":          "the clocks of load agents disagree",
-	"client-cpu":            "the load generator used most of its processor:",
+	"client-cpu":            "the load generator used most of its processor: %s",
 	"client-delay":          "the load generator waited for a processor",
 	"client-gc":             "the load generator paused for garbage collection",
 	"client-intervals":      "a load agent sent damaged intervals",
@@ -68,7 +69,7 @@ var shorts = map[string]string{
 	"client-lost-loading":   "a load agent was lost while loading data",
 	"client-network":        "a load agent is far from the target",
 	"client-run-queue":      "the load generator waited for a processor",
-	"client-scheduler":      "the load generator woke up late, by up to:",
+	"client-scheduler":      "the load generator woke up late, by up to %s",
 	"client-skew":           "load agents did not start together",
 	"client-throttled":      "the load generator's processor was throttled",
 	"clients-share-machine": "load agents share a machine",
@@ -99,7 +100,7 @@ var shorts = map[string]string{
 	"left-out":          "some records do not count",
 	"machine-changed":   "done on different machines",
 	"missing-trials":    "some trials have not run yet",
-	"mixed-records":     "the records of a side are no repetitions",
+	"mixed-records":     "the records of a side do not repeat each other",
 	"no-baseline":       "the baseline has no valid trial",
 	"no-capacity":       "no rate that was tried holds",
 	"no-records":        "a side has no valid record",
@@ -111,10 +112,10 @@ var shorts = map[string]string{
 	"nothing-done":      "no trial finished",
 	"one-record":        "one run on a side does not show how much runs vary",
 	"outliers":          "some trials are far from the others",
-	"redeployed":        "the lab was brought up again between trials",
+	"redeployed":        "the lab was started again between trials",
 	"repeated-trials":   "some trials were repeated later",
 	"same-records":      "a record is on both sides",
-	"scaled":            "done smaller than asked",
+	"scaled":            "done smaller than specified",
 	"storage-left":      "storage of the study was not removed",
 	"storage-policies":  "storage policies were changed between trials",
 	"unknown-metric":    "a metric was not measured",
@@ -136,7 +137,7 @@ var shorts = map[string]string{
 	"primary-restarted": "the primary was restarted and stayed primary",
 	"run-invalid":       "the load of a round is invalid",
 	// probes
-	"behind":            "the storage did not keep up with the rate asked",
+	"behind":            "the storage did not keep up with the specified rate",
 	"compression":       "the filesystem compresses data",
 	"cpu-pressure":      "threads of the probe waited for a processor",
 	"few-operations":    "too few operations for a 99th percentile",
@@ -205,12 +206,12 @@ func shortOf(f measure.Finding) string {
 			text = of
 		}
 	}
-	bare, valued := strings.CutSuffix(text, ":")
+	before, _, valued := strings.Cut(text, "%s")
 	switch {
 	case valued && f.Value == nil:
-		text, _, _ = strings.Cut(bare, ",")
+		text = before[:strings.LastIndexAny(before, ",:")]
 	case valued:
-		text += " " + figure.Value(*f.Value, f.Unit)
+		text = fmt.Sprintf(text, figure.Value(*f.Value, f.Unit))
 	}
 	return text
 }

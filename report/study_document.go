@@ -36,8 +36,9 @@ func studyDocument(s *record.Study, on *studyFiles) *Document {
 	if command := decidedNext(s); command != "" {
 		d.Next = Next{command, "continues for another " + elapsed(s.Specification.Budget.Std())}
 	}
-	if open := openComparisons(s.Comparisons); open > 0 && largestChange(s.Comparisons) == nil && h.all() == 0 && d.Grade == Good {
-		d.Grade = Warn // it did not answer its question
+	undecided := openComparisons(s.Comparisons) > 0 && largestChange(s.Comparisons) == nil && h.all() == 0
+	if undecided && d.Grade == Good {
+		d.Grade = Warn
 	}
 	if done, planned := progress(s); done < planned && s.Status != record.Running {
 		d.Next = Next{"plimsoll study resume DIR", "the trials that are missing"}

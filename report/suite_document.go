@@ -132,7 +132,8 @@ func partGrade(p *judge.Part) Grade {
 	switch result := p.Result(); {
 	case p.Status == record.PartFailed || p.Unread != "":
 		return Bad
-	case p.Drill != nil && p.Drill.Verdict == record.Violated, p.Probe != nil && p.Probe.Verdict == record.Lying:
+	case p.Drill != nil && (p.Drill.Verdict == record.Violated || lostAny(p.Drill) != nil),
+		p.Probe != nil && p.Probe.Verdict == record.Lying:
 		return Warn // it is a finding, and not a doubt
 	case result != nil:
 		return gradeOf(result.Common().Validity, result.Common().Status)

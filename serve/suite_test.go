@@ -41,7 +41,7 @@ func TestSuitesAreListedWithoutTheirParts(t *testing.T) {
 		t.Error("the list of its parts has another record")
 	}
 	status, body := get(t, s, "/record/"+suite)
-	for _, want := range []string{"Records of the parts: ", `<a href="/record/` + part + `">client-b</a>`, "/?in=" + suite, "of 30 statements of the document", "Best practices"} {
+	for _, want := range []string{"Records of the parts: ", `<a href="/record/` + part + `">client-b</a>`, "/?in=" + suite, "9 of 30 statements agree", "Best practices"} {
 		if status != http.StatusOK || !strings.Contains(body, want) {
 			t.Errorf("the page of the suite (%d) does not have %q", status, want)
 		}

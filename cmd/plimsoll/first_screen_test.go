@@ -133,8 +133,10 @@ func TestJSONBeginsWithTheSummary(t *testing.T) {
 		record.Run
 	}
 	d := report.Of(troubled()).In("there")
-	if err := json.Unmarshal(b.Bytes(), &got); err != nil || got.Summary.Answer != d.Answer || got.Summary.Sure != d.Sure ||
-		got.Summary.Next != "plimsoll report there" || len(got.Summary.Findings) != len(d.Short) || got.Course.Dropped != 12 {
+	err := json.Unmarshal(b.Bytes(), &got)
+	x := got.Summary
+	if err != nil || x.Answer != d.Answer || x.Sure != d.Sure || x.Next != "plimsoll report there" ||
+		len(x.Findings) != len(d.Short) || got.Course.Dropped != 12 {
 		t.Errorf("%v: %s", err, b.Bytes()[:400])
 	}
 }
