@@ -67,8 +67,8 @@ func TestThreeCopiesAreTheDefault(t *testing.T) {
 	}
 }
 
-// A rate that held is a lower bound, so the answer is "at most". One that a search found is none, unless its highest rate
-// held. Neither is the throughput of workers, nor an answer that memory decides.
+// A rate that held is a lower bound, so the answer is "at most". One that a search found is none, unless its
+// highest rate held. Neither is the throughput of workers, nor an answer that memory decides.
 func TestAtMostWhereARateIsALowerBound(t *testing.T) {
 	t.Parallel()
 	held := made(t, open(10_000, sizetest.Run{Target: mongod("4294967296")})...)
@@ -119,7 +119,8 @@ func TestSizeOfAWorkloadFile(t *testing.T) {
 	t.Parallel()
 	byKey := size(t, Input{Records: made(t, open(1000, sizetest.Run{Workload: "orders.yaml", File: ordersFile, Target: replicaSet("1048576"),
 		P99: time.Millisecond})...), Need: need(t, "ops=5000,data=10MiB")})
-	if w := byKey.Workloads[0]; byKey.Verdict != record.SizeAnswered || w.Memory == nil || w.Memory.Hit == nil || !(*w.Memory.Hit < 1) ||
+	if w := byKey.Workloads[0]; byKey.Verdict != record.SizeAnswered || w.Memory == nil ||
+		w.Memory.Hit == nil || !(*w.Memory.Hit < 1) ||
 		!strings.Contains(w.Memory.Distribution, "zipfian (theta 0.99) and uniform") || byKey.Answer.Memory == 0 {
 		t.Error(text(byKey))
 	}

@@ -211,8 +211,8 @@ type LabUsage struct {
 	Sent       int64 `json:"sent_bytes,omitempty"`
 }
 
-// CauseOutOfMemory is the cause in the data of an event of a lab: the kernel killed a process of a host that had no memory
-// left.
+// CauseOutOfMemory is the cause in the data of an event of a lab: the kernel killed a process of a host that had
+// no memory left.
 const CauseOutOfMemory = "out-of-memory"
 
 // EngineText is the engine of a lab with its version: "mongod 8.0.12".

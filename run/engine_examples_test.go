@@ -27,8 +27,8 @@ var lackedByEmbedded = map[string][]string{
 	"querystats":  {},
 }
 
-// The embedded store does all operations of the examples and of recorded workloads but those that it names, and it names
-// them all at once with what can do them.
+// The embedded store does all operations of the examples and of recorded workloads but those that it names, and it
+// names them all at once with what can do them.
 func TestEmbeddedDoesTheExamples(t *testing.T) {
 	t.Parallel()
 	files, _ := filepath.Glob("../examples/workloads/*.yaml")

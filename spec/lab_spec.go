@@ -98,8 +98,8 @@ type Engine struct {
 	Binary string `json:"binary,omitempty" yaml:"binary,omitempty"`
 	// Cache is the cache of each member: WiredTiger's, or PostgreSQL's shared_buffers.
 	Cache Size `json:"cache,omitempty" yaml:"cache,omitempty"`
-	// Connections is how many sessions each gateway may open to documentdb. Absent, it is 64, or fewer if the memory of the
-	// hosts does not suffice for them.
+	// Connections is how many sessions each gateway may open to documentdb. Absent, it is 64, or fewer if the
+	// memory of the hosts does not suffice for them.
 	Connections Count `json:"connections,omitempty" yaml:"connections,omitempty"`
 	// Parameters are settings of the servers with data by name: setParameter's for mongod, PostgreSQL's for documentdb.
 	Parameters map[string]string `json:"parameters,omitempty" yaml:"parameters,omitempty"`

@@ -11,12 +11,13 @@ import (
 	"strings"
 
 	"github.com/plimsoll-bench/plimsoll/internal/replace"
+	"github.com/plimsoll-bench/plimsoll/internal/safeopen"
 	"github.com/plimsoll-bench/plimsoll/lab/engine"
 	"github.com/plimsoll-bench/plimsoll/run"
 )
 
-// recordsFile lists the directories of records that were written elsewhere than in plimsoll-data, the newest last. It is
-// in PLIMSOLL_HOME, one quoted path a line.
+// recordsFile lists the directories of records that were written elsewhere than in plimsoll-data, the newest last.
+// It is in PLIMSOLL_HOME, one quoted path a line.
 const recordsFile = "records"
 
 // mostElsewhere is the most directories that the list keeps.
@@ -53,8 +54,8 @@ func readElsewhere(env *environment) (list []string) {
 	if err != nil {
 		return nil
 	}
-	text, err := os.ReadFile(filepath.Join(home, recordsFile))
-	if err != nil || len(text) > 1<<20 {
+	text, err := safeopen.ReadFile(home, recordsFile, 1<<20)
+	if err != nil {
 		return nil
 	}
 	for line := range strings.Lines(string(text)) {
@@ -76,7 +77,7 @@ func elsewhereOf(env *environment, folder string) (list []string) {
 		return nil
 	}
 	for _, dir := range readElsewhere(env) {
-		if rel, err := filepath.Rel(below, dir); err != nil || rel == ".." || strings.HasPrefix(rel, ".."+string(filepath.Separator)) {
+		if rel, err := filepath.Rel(below, dir); err != nil || !filepath.IsLocal(rel) {
 			list = append(list, dir)
 		}
 	}

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// The list has the newest records elsewhere, each once, and forgets those that are gone. Records of plimsoll-data are not
-// in it, nor are damaged lines.
+// The list has the newest records elsewhere, each once, and forgets those that are gone. Records of plimsoll-data
+// are not in it, nor are damaged lines.
 func TestListOfRecordsElsewhere(t *testing.T) {
 	t.Parallel()
 	home, top := t.TempDir(), t.TempDir()
@@ -30,7 +30,8 @@ func TestListOfRecordsElsewhere(t *testing.T) {
 	}
 	noteElsewhere(env, at(7))
 	list := readElsewhere(env)
-	if len(list) != mostElsewhere || list[len(list)-1] != at(7) || slices.Contains(list, at(4)) || !slices.Contains(list, at(8)) {
+	if len(list) != mostElsewhere || list[len(list)-1] != at(7) || slices.Contains(list, at(4)) ||
+		!slices.Contains(list, at(8)) {
 		t.Errorf("%d records, the last is %q", len(list), list[len(list)-1])
 	}
 	if err := os.RemoveAll(at(8)); err != nil {

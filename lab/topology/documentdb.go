@@ -192,8 +192,8 @@ const (
 	leastSessions = 4
 )
 
-// sessionsIn is the number of sessions for which the memory of a host suffices, 0 for no limit. The gateway lets further
-// clients wait. With more, the kernel kills a session, and PostgreSQL ends all others and recovers.
+// sessionsIn is the number of sessions for which the memory of a host suffices, 0 for no limit. The gateway lets
+// further clients wait. With more, the kernel kills a session, and PostgreSQL ends all others and recovers.
 func sessionsIn(memory int64) int {
 	if memory == 0 {
 		return usualSessions

@@ -38,8 +38,8 @@ const (
 	recoverEvery  = time.Second
 )
 
-// recover waits after a failed trial until all members of the lab run and have a role again, for a limited time. The next
-// trial would fail with the same recovery otherwise.
+// recover waits after a failed trial until all members of the lab run and have a role again, for a limited time.
+// The next trial would fail with the same recovery otherwise.
 func (d *deployment) recover(ctx context.Context, name string) {
 	if !d.failed || d.labs == nil {
 		return

@@ -139,7 +139,8 @@ func (a *accesses) filter(o *operation, s *step, filter value, fixed []byte, wei
 		}
 		if ref, ok := of.(referenceValue); ok {
 			k := a.p.choices[ref.keys]
-			a.add(Access{Collection: s.collection.name, Keys: k.kind, Theta: k.theta, Hot: k.hot, Hit: k.choice, Documents: weight})
+			a.add(Access{Collection: s.collection.name, Keys: k.kind, Theta: k.theta, Hot: k.hot, Hit: k.choice,
+				Documents: weight})
 			return
 		}
 		a.otherwise(o, "takes the _id from "+sourceOf(part.value))
@@ -162,7 +163,7 @@ func sourceOf(v value) string {
 	case *document:
 		return "a range or a list"
 	}
-	return "a generator that is no reference"
+	return "another generator than a reference"
 }
 
 // Stored is what the documents of a collection take, as means of a sample, in bytes of BSON.
@@ -224,7 +225,8 @@ func (p *Plan) Writing(class string) bool {
 			if len(o.sequence) > 0 {
 				return writes(o.sequence)
 			}
-			return p.classes[o.class].Name == class && slices.ContainsFunc(o.steps, func(s *step) bool { return s.request.Writes() })
+			changes := func(s *step) bool { return s.request.Writes() }
+			return p.classes[o.class].Name == class && slices.ContainsFunc(o.steps, changes)
 		})
 	}
 	return writes(p.ops)
