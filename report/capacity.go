@@ -126,7 +126,8 @@ func lineSection(l *record.LoadLine) Section {
 	}
 	t := &Table{Header: []string{"step", "phase", "offered", "achieved", "value", "verdict", "why"}, Left: 2, Last: 2}
 	for _, step := range l.Steps {
-		t.Rows = append(t.Rows, []string{fmt.Sprint(step.Number), step.Phase, figure.Rate(step.Offered), figure.Rate(step.Achieved),
+		t.Rows = append(t.Rows, []string{fmt.Sprint(step.Number), step.Phase, figure.Rate(step.Offered),
+			figure.Rate(step.Achieved),
 			StepValue(&step), string(step.Verdict), step.Why})
 	}
 	s.Table = t

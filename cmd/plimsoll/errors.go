@@ -58,7 +58,7 @@ func secretsOf(words []string) *redact.Known {
 }
 
 // takesAddress lists the commands that take an address of MongoDB, or that pass words to a program.
-var takesAddress = []string{"plimsoll drill clean", "plimsoll workload record", "plimsoll run", "plimsoll drill", "plimsoll doctor", "plimsoll ycsb", "plimsoll lab exec", "plimsoll lab connect"}
+var takesAddress = []string{"plimsoll drill clean", "plimsoll workload record", "plimsoll capacity", "plimsoll run", "plimsoll drill", "plimsoll doctor", "plimsoll ycsb", "plimsoll lab exec", "plimsoll lab connect"}
 
 // addressFlags are the flags whose values may contain an address of MongoDB. Records store them without secrets.
 var addressFlags = []string{"uri", "target", "set", "label"}
@@ -69,7 +69,7 @@ func checkArguments(cmd *cobra.Command, args []string) error {
 	if strings.HasPrefix(cmd.Name(), cobra.ShellCompRequestCmd) {
 		return nil // the word to complete may be empty
 	}
-	if slices.Contains(args, "") && !slices.Contains(takesAddress[5:], cmd.CommandPath()) {
+	if slices.Contains(args, "") && !slices.Contains(takesAddress[6:], cmd.CommandPath()) {
 		return usageError("%s: an argument is empty. Is a shell variable not set? Set it, or remove the argument", cmd.CommandPath())
 	}
 	if i := slices.IndexFunc(args, func(w string) bool { return redact.AddressIn(w) == 0 }); i >= 0 &&
