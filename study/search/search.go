@@ -397,7 +397,7 @@ func (s *Search) Answer() Answer {
 		}
 		return ending(a, more, more, a.State)
 	case !bounded || high == client && client > 0 && !s.failedBelow(client):
-		a := Answer{State: AtLeast, Rate: low, Low: low, High: math.Inf(1)}
+		a := Answer{State: AtLeast, Rate: low, Low: low, High: math.Inf(1), Trials: s.times(low)}
 		return ending(a, more, more || !s.confirmedAt(low), AtLeast)
 	}
 	if s.model == nil {
