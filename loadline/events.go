@@ -99,12 +99,12 @@ func (c *conductor) drillOf(asked spec.Run, event spec.Strike) (spec.Drill, erro
 func eventOf(d *record.Drill, r *record.DrillRound) *record.LineEvent {
 	e := &record.LineEvent{Drills: 1, LossAllowed: r.LossAllowed()}
 	for _, kind := range []string{record.KindReads, record.KindWrites} {
-		switch length, ended := r.KindOutage(kind, ""); {
-		case r.Of(kind, "") == nil:
-		case !ended && r.Of(kind, "").OutageFrom >= 0:
+		switch x := r.Of(kind, ""); {
+		case x == nil || x.OutageFrom < 0:
+		case x.Outage < 0:
 			e.Outage = -1
 		case e.Outage >= 0:
-			e.Outage = max(e.Outage, length)
+			e.Outage = max(e.Outage, x.Outage)
 		}
 	}
 	if l := r.Ledger; l != nil {

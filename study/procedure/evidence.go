@@ -138,7 +138,9 @@ func (s *seen) decide(c *counted) {
 		return
 	}
 	s.certainty = search.Decide(c.blocks, c.allowed)
-	s.few = due*c.allowed < 1 && search.Of(s.certainty) == search.Undecided
+	if s.few = due*c.allowed < 1 && bad < 2; s.few { // nothing follows from so few
+		s.certainty = 0.5
+	}
 	s.why = fmt.Sprintf("%s of the operations missed it, and %s may", figure.Percent(bad/due), figure.Percent(c.allowed))
 }
 
@@ -205,7 +207,7 @@ func (l *lineSearch) verdictOf(at search.Step, r StepResult, objectives []seen) 
 			why: figure.Percent(share) + " of the offered operations succeeded in time"}
 	}
 	step.Objective, step.Value, step.Unit, step.Why = worst.text, worst.value, worst.unit, worst.why
-	out.Certainty, out.Few = worst.certainty, out.Few && worst.certainty > plainlyMissed
+	out.Certainty, out.Few = worst.certainty, out.Few && worst.certainty >= 0.5
 	if r.Missed != "" {
 		out.Certainty, out.Few, step.Why = 0.01, false, r.Missed
 	}
@@ -252,7 +254,7 @@ func (l *lineSearch) client(o outcome, p *record.PhaseResult, missed seen) strin
 		over = *missed.value - l.objectives[i].Limit
 	}
 	if ids := o.blames(addsTime...); len(ids) > 0 && over <= float64(late) {
-		return fmt.Sprintf("the load generator was late by up to %s (%s), which is more than the limit was missed by. Use a less busy "+
+		return fmt.Sprintf("the load generator was late by up to %s (%s). The limit was missed by less. Use a less busy "+
 			"machine", figure.Duration(late), strings.Join(ids, ", "))
 	}
 	return ""

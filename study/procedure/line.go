@@ -96,8 +96,9 @@ type lineSearch struct {
 
 // Line searches the highest rate that holds the objectives. It returns what is known until then also with an error.
 //
-// Each step is an open loop at one rate. A step has at least twice as many workers as are under way while the objectives
-// hold (Little's law), so the workers are not the limit. A step that the load generator limited is no evidence.
+// Each step is an open loop at one rate. A step has at least twice as many workers as are under way while the
+// objectives hold (Little's law), so the workers are not the limit. A step that the load generator limited is no
+// evidence.
 func Line(ctx context.Context, o LineOptions, perform Perform) (record.LoadLine, error) {
 	l := &lineSearch{o: o, limits: map[float64]string{}, line: record.LoadLine{Name: o.Name, Status: record.LineRunning,
 		Steps: []record.LineStep{}}}
@@ -232,6 +233,9 @@ func (l *lineSearch) add(s record.LineStep) {
 // enough is how many operations beyond the fewest of a percentile a step has.
 const enough = 1.5
 
+// samples is how many operations may miss an objective in the shortest step, so that none that does is proof.
+const samples = 4
+
 // length is the measured time of a step: as long as its percentile needs, and longer where it confirms.
 func (l *lineSearch) length(at search.Step) time.Duration {
 	if d := l.o.Search.Duration.Std(); d > 0 || l.o.Event {
@@ -242,7 +246,11 @@ func (l *lineSearch) length(at search.Step) time.Duration {
 		length = l.o.Pace.Trial
 	}
 	for _, o := range l.objectives {
-		need := enough * float64(o.Needs()) / at.Rate * float64(time.Second)
+		least := float64(o.Needs())
+		if allowed, ok := countable(o); ok {
+			least = max(least, samples/allowed)
+		}
+		need := enough * least / at.Rate * float64(time.Second)
 		length = max(length, time.Duration(math.Ceil(min(need, float64(4*l.o.Pace.Trial))/1e9)*1e9))
 	}
 	return length
