@@ -1,9 +1,9 @@
-// Package loadline searches the highest loads that a deployment carries, one line for each condition: all members up, or
-// while an event lasts.
+// Package loadline searches the highest loads that a deployment carries, one line for each condition: all members up,
+// or while an event lasts.
 //
-// A line is found by [procedure.Line]. Its steps are runs at a rate, or drills at a rate with their ledger. They are the
-// jobs of a campaign, so a search that was interrupted or killed continues with the step that was lost. Nothing here
-// prints; progress goes to a [Progress].
+// A line is found by [procedure.Line]. Its steps are runs at a rate, or drills at a rate with their ledger. They are
+// the jobs of a campaign, so a search that was interrupted or killed continues with the step that was lost. Nothing
+// here prints; progress goes to a [Progress].
 package loadline
 
 import (
@@ -71,7 +71,8 @@ func Run(ctx context.Context, asked spec.Capacity, o Options) (*record.Capacity,
 	}
 	defer end()
 	c := newConductor(o, w, &record.Capacity{
-		Head: record.Head{SchemaVersion: record.SchemaVersion, Kind: record.KindCapacity, Status: record.Running, Tool: o.Run.Tool,
+		Head: record.Head{SchemaVersion: record.SchemaVersion, Kind: record.KindCapacity, Status: record.Running,
+			Tool:    o.Run.Tool,
 			Command: o.Run.Command, Started: o.Run.Now().UTC(), Environment: record.NewEnvironment(map[string]string{"record": o.Dir}),
 			Validity: []measure.Finding{}},
 		Specification: &asked, Objectives: asked.Objectives, Lines: []record.LoadLine{},
@@ -79,15 +80,16 @@ func Run(ctx context.Context, asked spec.Capacity, o Options) (*record.Capacity,
 			{Name: record.StepsDir, About: "the records of the steps"}},
 	}, asked)
 	for _, name := range asked.Lines() {
-		c.Result.Lines = append(c.Result.Lines, record.LoadLine{Name: name, Counts: asked.Counts(name), Status: record.LinePlanned,
-			Steps: []record.LineStep{}})
+		c.Result.Lines = append(c.Result.Lines, record.LoadLine{Name: name, Counts: asked.Counts(name),
+			Status: record.LinePlanned,
+			Steps:  []record.LineStep{}})
 	}
 	c.Result.Estimate = c.estimate().Seconds()
 	return c.perform(ctx)
 }
 
-// Resume continues a search with its finished steps. given is the specification as it is now, nil for that of the record,
-// which is used only if the user of the key wrote it.
+// Resume continues a search with its finished steps. given is the specification as it is now, nil for that of the
+// record, which is used only if the user of the key wrote it.
 func Resume(ctx context.Context, given *spec.Capacity, o Options) (*record.Capacity, error) {
 	of, release, err := campaign.Reopen[*record.Capacity](o.Dir)
 	if err != nil {
@@ -112,7 +114,8 @@ func Resume(ctx context.Context, given *spec.Capacity, o Options) (*record.Capac
 	of.Validity = slices.DeleteFunc(of.Validity, func(f measure.Finding) bool { return f.ID == "incomplete" })
 	c := newConductor(o, w, of, *given)
 	for i := range of.Lines {
-		if l := &of.Lines[i]; l.Status == record.LineUndecided || l.Status == record.LineRunning || l.Status == record.LineFailed {
+		if l := &of.Lines[i]; l.Status == record.LineUndecided || l.Status == record.LineRunning ||
+			l.Status == record.LineFailed {
 			l.Status = record.LinePlanned
 		}
 	}
@@ -127,7 +130,8 @@ func newConductor(o Options, w *record.Store[*record.Capacity], of *record.Capac
 		o.Execute = run.Execute
 	}
 	c := &conductor{o: o, asked: asked, noted: map[string]int{}}
-	c.Session = campaign.Session[*record.Capacity, job]{Dir: o.Dir, Result: of, Store: w, Book: c, Now: o.Run.Now, Tool: o.Run.Tool,
+	c.Session = campaign.Session[*record.Capacity, job]{Dir: o.Dir, Result: of, Store: w, Book: c, Now: o.Run.Now,
+		Tool:    o.Run.Tool,
 		Command: o.Run.Command}
 	return c
 }
@@ -181,7 +185,8 @@ func (c *conductor) perform(ctx context.Context) (*record.Capacity, error) {
 // load loads the data once, before the time counts.
 func (c *conductor) load(ctx context.Context) error {
 	asked := c.asked.Run
-	if asked.LoadPhase.Skip || slices.ContainsFunc(c.Result.Lines, func(l record.LoadLine) bool { return len(l.Steps) > 0 }) {
+	if asked.LoadPhase.Skip || slices.ContainsFunc(c.Result.Lines,
+		func(l record.LoadLine) bool { return len(l.Steps) > 0 }) {
 		return nil
 	}
 	c.o.Progress.Note("loading the data")

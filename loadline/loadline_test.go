@@ -36,7 +36,8 @@ func newBench() *bench {
 }
 
 func (b *bench) options(dir string) loadline.Options {
-	return loadline.Options{Dir: dir, Run: run.Options{Now: b.runner.Clock().Now, Tool: record.Tool{Name: "plimsoll", Version: "test"}},
+	return loadline.Options{Dir: dir, Run: run.Options{Now: b.runner.Clock().Now, Tool: record.Tool{Name: "plimsoll",
+		Version: "test"}},
 		Execute: func(ctx context.Context, asked spec.Run, o run.Options) (*record.Run, error) {
 			if asked.LoadPhase.Only {
 				return nil, nil
@@ -68,7 +69,8 @@ func checkFound(t *testing.T, c *record.Capacity, err error) {
 	}
 	l := c.Lines[0]
 	want := queueing.Capacity(0.99, 10*time.Millisecond)
-	if l.Status != record.LineFound || math.Abs(l.Rate/want-1) > 0.05 || l.Low == nil || l.High == nil || l.Wrong == nil || *l.Wrong > 0.3 {
+	if l.Status != record.LineFound || math.Abs(l.Rate/want-1) > 0.05 || l.Low == nil || l.High == nil ||
+		l.Wrong == nil || *l.Wrong > 0.3 {
 		t.Errorf("%s, %v (truth %.0f): %s", l.Status, l.Rate, want, l.Reason)
 	}
 	if c.Status != record.Complete || c.Safe != spec.AllMembersUp || c.Conclude() != record.Satisfied {
@@ -108,7 +110,8 @@ func TestInterruptedSearchContinues(t *testing.T) {
 		return nil
 	}
 	c, err := loadline.Run(ctx, asked(t), b.options(dir))
-	if campaign.ConcludeError(err) != record.Ended || c.Status != record.Interrupted || !strings.Contains(err.Error(), "plimsoll capacity resume") {
+	if campaign.ConcludeError(err) != record.Ended || c.Status != record.Interrupted ||
+		!strings.Contains(err.Error(), "plimsoll capacity resume") {
 		t.Fatalf("%v, %+v", err, c)
 	}
 	if l := c.Lines[0]; l.Status != record.LineUndecided || l.Rate == 0 || len(l.Steps) != 6 {
@@ -140,7 +143,8 @@ func TestKilledSearchContinues(t *testing.T) {
 	if err != nil || c.Status != record.Killed {
 		t.Fatalf("%v, %+v", err, c)
 	}
-	if steps := c.Lines[0].Steps; len(steps) != 6 || steps[4].Verdict == record.StepLost || steps[5].Verdict != record.StepLost {
+	if steps := c.Lines[0].Steps; len(steps) != 6 || steps[4].Verdict == record.StepLost ||
+		steps[5].Verdict != record.StepLost {
 		t.Errorf("%+v", steps)
 	}
 	given, again := asked(t), newBench()
@@ -149,7 +153,8 @@ func TestKilledSearchContinues(t *testing.T) {
 	if again.runs != len(c.Lines[0].Steps)-5 {
 		t.Errorf("%d runs for %d steps, of which 5 were finished", again.runs, len(c.Lines[0].Steps))
 	}
-	if _, err := loadline.Resume(t.Context(), nil, again.options(killed)); err == nil || !strings.Contains(err.Error(), "--file") {
+	if _, err := loadline.Resume(t.Context(), nil, again.options(killed)); err == nil ||
+		!strings.Contains(err.Error(), "--file") {
 		t.Errorf("a record of nobody's: %v", err)
 	}
 }

@@ -150,8 +150,8 @@ type LineStep struct {
 	// Offered and Achieved are operations per second.
 	Offered  float64 `json:"offered"`
 	Achieved float64 `json:"achieved"`
-	// Objective is the one that decided: the one that was missed, otherwise the one that was nearest to its limit. Value is
-	// what was measured of it, in Unit ("ns", "share", "1/s"); absent if it has no value.
+	// Objective is the one that decided: the one that was missed, otherwise the one that was nearest to its limit. Value
+	// is what was measured of it, in Unit ("ns", "share", "1/s"); absent if it has no value.
 	Objective string   `json:"objective,omitempty"`
 	Value     *float64 `json:"value,omitempty"`
 	Unit      string   `json:"unit,omitempty"`
@@ -380,8 +380,8 @@ func (c *Capacity) sign(k *mac.Key) (err error) {
 // Own says whether the user of a key wrote the specification.
 func (c *Capacity) Own(k *mac.Key) bool { return k.Valid(KindCapacity, c.Specification, c.MAC) }
 
-// CapacityEvent is a line of the journal of a capacity. The journal only grows, and each line is synced before the search
-// continues.
+// CapacityEvent is a line of the journal of a capacity. The journal only grows, and each line is synced before the
+// search continues.
 type CapacityEvent struct {
 	At time.Time `json:"at"`
 	// Event is session, begin or end, as in the journal of a study.

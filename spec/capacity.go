@@ -169,7 +169,7 @@ func (c *Capacity) checkEvents() error {
 	}
 	_, lab := LabOf(c.Run.Target)
 	if len(c.While) > 0 && !lab && c.Platform == "" && !c.YesBreakIt {
-		errs = append(errs, errors.New("while: the target is not a lab. Name a platform file that says how it may be broken (--platform), "+
+		errs = append(errs, errors.New("while: the target is not a lab. Name a platform file with the commands that break it (--platform), "+
 			"or permit the events with --yes-break-it"))
 	}
 	return errors.Join(errs...)

@@ -89,7 +89,8 @@ objectives, the time was not enough, or the present load is above the line of DI
 	cmd.AddCommand(newCapacityResumeCommand(env))
 	briefHelp(cmd, `Find the highest load that a deployment carries with its objectives, and say how sure that is.
 
-TARGET is lab:NAME, mongodb://…, embedded:DIR, env:NAME, @FILE or @-. Without it, plimsoll's embedded store on this disk is
+TARGET is lab:NAME, mongodb://…, embedded:DIR, env:NAME, @FILE or @-. Without it,
+	plimsoll's embedded store on this disk is
 measured. SPEC is a YAML file.`, "format")
 	cmd.ValidArgsFunction = targets(env)
 	return cmd
@@ -183,7 +184,8 @@ func (o *capacityOptions) run(cmd *cobra.Command, env *environment, args []strin
 		return err
 	}
 	dir := cmp.Or(asked.Out, newDir("capacities", asked.Name, env.now()))
-	return o.conduct(cmd.Context(), env, dir, &asked, func(ctx context.Context, l loadline.Options) (*record.Capacity, error) {
+	return o.conduct(cmd.Context(), env, dir, &asked, func(ctx context.Context,
+		l loadline.Options) (*record.Capacity, error) {
 		return loadline.Run(ctx, asked, l)
 	})
 }
@@ -205,7 +207,8 @@ func (o *capacityOptions) resume(cmd *cobra.Command, env *environment, dir strin
 	if asked == nil {
 		return usageError("the record in %s has no specification: give the file again (--file)", dir)
 	}
-	return o.conduct(cmd.Context(), env, dir, asked, func(ctx context.Context, l loadline.Options) (*record.Capacity, error) {
+	return o.conduct(cmd.Context(), env, dir, asked, func(ctx context.Context, l loadline.Options) (*record.Capacity,
+		error) {
 		return loadline.Resume(ctx, given, l)
 	})
 }
@@ -218,8 +221,10 @@ func (o *capacityOptions) conduct(ctx context.Context, env *environment, dir str
 	if err != nil {
 		return err
 	}
-	l := loadline.Options{Dir: dir, Key: recordKey(home), Run: run.Options{Tool: tool(), Now: env.now, Getenv: env.getenv, Abort: abort,
-		Command: redactAll(append([]string{"plimsoll"}, env.args...)), Ceiling: ceiling(env), Lab: findLab(env), Service: startService}}
+	l := loadline.Options{Dir: dir, Key: recordKey(home), Run: run.Options{Tool: tool(), Now: env.now,
+		Getenv: env.getenv, Abort: abort,
+		Command: redactAll(append([]string{"plimsoll"}, env.args...)), Ceiling: ceiling(env), Lab: findLab(env),
+		Service: startService}}
 	progress := newSharedProgress(env)
 	if !o.quiet {
 		l.Progress = capacityProgress{progress}
@@ -247,7 +252,8 @@ func (o *capacityOptions) conduct(ctx context.Context, env *environment, dir str
 }
 
 // capacityDrill performs the drills of the lines with events.
-func capacityDrill(env *environment, home string, o run.Options) (func(context.Context, spec.Drill, string) (*record.Drill, error), error) {
+func capacityDrill(env *environment, home string, o run.Options) (func(context.Context, spec.Drill,
+	string) (*record.Drill, error), error) {
 	return func(ctx context.Context, asked spec.Drill, dir string) (d *record.Drill, err error) {
 		if err := drill.Check(asked); err != nil {
 			return nil, err

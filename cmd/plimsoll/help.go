@@ -30,7 +30,8 @@ const (
 	agentsGroup     = "Agents"
 )
 
-var helpGroups = []string{studyGroup, searchGroup, faultsGroup, loadGroup, dataGroup, storageGroup, hostsGroup, durabilityGroup,
+var helpGroups = []string{studyGroup, searchGroup, faultsGroup, loadGroup, dataGroup, storageGroup, hostsGroup,
+	durabilityGroup,
 	randomGroup, journalGroup, checkpointGroup, powerGroup, resultsGroup, agentsGroup, podsGroup}
 
 // Annotations of flags: the group in the help, and whether the short help has the flag.

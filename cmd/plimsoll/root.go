@@ -62,7 +62,8 @@ Each result is stored in a directory, by default below plimsoll-data. Such a dir
 	root.SuggestionsMinimumDistance = 3
 	root.SetFlagErrorFunc(flagError)
 	root.CompletionOptions.HiddenDefaultCmd = false
-	addGroup(root, "measure", "Measure:", newCapacityCommand(env), newRunCommand(env), newStudyCommand(env), newSuiteCommand(env), newDrillCommand(env),
+	addGroup(root, "measure", "Measure:", newCapacityCommand(env), newRunCommand(env), newStudyCommand(env), newSuiteCommand(env),
+		newDrillCommand(env),
 		newDiskCommand(env), newYCSBCommand(env))
 	addGroup(root, "results", "Use results:", newShowCommand(env), newReportCommand(env), newServeCommand(env),
 		newCompareCommand(env), newHistoryCommand(env), newCICommand(env), newSizeCommand(env))

@@ -6,8 +6,8 @@ import (
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-// capacitySettings are the flags for the keys of a capacity. Those of its run are the flags of a run, without those that
-// the search decides.
+// capacitySettings are the flags for the keys of a capacity. Those of its run are the flags of a run, without those
+// that the search decides.
 var capacitySettings = slicesOf(
 	in(searchGroup,
 		key("within", "within", "`time` for everything except loading the data (default 5m, or 15m with events)").inBrief(),

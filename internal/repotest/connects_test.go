@@ -49,6 +49,7 @@ var quiet = []string{
 // asked are the files that open connections to what a specification, a record or a command line names, with the file
 // that asks the permit of the context before.
 var asked = map[string]string{
+	"cmd/plimsoll/capacity.go":        "cmd/plimsoll/capacity.go",
 	"cmd/plimsoll/disk_server.go":     "cmd/plimsoll/disk_server.go",
 	"disk/witness/client.go":          "disk/witness/client.go",
 	"drill/view.go":                   "run/target.go",

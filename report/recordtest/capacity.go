@@ -9,8 +9,8 @@ import (
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-// Capacity says what a record of the loads of a deployment is to look like: a lab of three that carries 3,100 operations
-// per second with all members, and 2,400 while a secondary copies all data.
+// Capacity says what a record of the loads of a deployment is to look like: a lab of three that carries 3,100
+// operations per second with all members, and 2,400 while a secondary copies all data.
 type Capacity struct {
 	// Name replaces all names that users choose.
 	Name string
@@ -43,7 +43,8 @@ func (o Capacity) Record() *record.Capacity {
 	}
 	asked.Defaults()
 	ended := Started.Add(9 * time.Minute)
-	c := &record.Capacity{Head: record.Head{SchemaVersion: record.SchemaVersion, Kind: record.KindCapacity, Status: record.Complete,
+	c := &record.Capacity{Head: record.Head{SchemaVersion: record.SchemaVersion, Kind: record.KindCapacity,
+		Status:  record.Complete,
 		Started: Started, Ended: &ended, Command: []string{"plimsoll", "capacity", "mongodb://db1/"}, Validity: []measure.Finding{}},
 		Specification: &asked, Objectives: asked.Objectives, Lines: []record.LoadLine{}, Estimate: 300, Seconds: 290,
 		Target: &record.Target{Address: "mongodb://db1/", Kind: "mongod", Version: "5.0.31", Topology: "replica set"}}
@@ -53,7 +54,8 @@ func (o Capacity) Record() *record.Capacity {
 	c.Lines = append(c.Lines, line(spec.AllMembersUp, 3100, nil))
 	for i, e := range o.Events {
 		recovery := int64(14+i) * second
-		c.Lines = append(c.Lines, line(e, 2400-float64(200*i), &record.LineEvent{Drills: 1, Outage: 2_100 * ms, Recovery: &recovery,
+		c.Lines = append(c.Lines, line(e, 2400-float64(200*i), &record.LineEvent{Drills: 1, Outage: 2_100 * ms,
+			Recovery:     &recovery,
 			Acknowledged: 90_000}))
 	}
 	c.FindSafe()
@@ -84,8 +86,9 @@ func (o Capacity) present(c *record.Capacity) *record.PresentLoad {
 // line is a line at a rate, with a step below, one above and four around it.
 func line(name string, rate float64, e *record.LineEvent) record.LoadLine {
 	low, high, wrong := rate*0.95, rate*1.045, 0.04
-	l := record.LoadLine{Name: name, Counts: true, Status: record.LineFound, Rate: rate, Low: &low, High: &high, Confidence: 0.95,
-		Trials: 5, Wrong: &wrong, Scatter: 0.02, Limit: record.LimitObjective, Event: e, Seconds: 140,
+	l := record.LoadLine{Name: name, Counts: true, Status: record.LineFound, Rate: rate, Low: &low, High: &high,
+		Confidence: 0.95,
+		Trials:     5, Wrong: &wrong, Scatter: 0.02, Limit: record.LimitObjective, Event: e, Seconds: 140,
 		Reason: "above it, p99<20ms is missed", Steps: []record.LineStep{}}
 	for i, s := range []struct {
 		phase   string

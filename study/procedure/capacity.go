@@ -14,8 +14,8 @@ import (
 )
 
 // Capacity finds the highest offered rate at which every objective holds and at least 99 % of the operations succeed in
-// time: see [Line]. All its trials have the length of the specification or else of the base. Objectives for the rate are
-// ignored, because the capacity is the answer.
+// time: see [Line]. All its trials have the length of the specification or else of the base. Objectives for the rate
+// are ignored, because the capacity is the answer.
 func Capacity(ctx context.Context, base spec.Run, objectives []string, asked spec.CapacitySearch,
 	try Try) (record.CapacityResult, error) {
 	base.Load = study.Lasting(base.Load, asked.Duration)
@@ -57,7 +57,8 @@ func withoutRate(objectives []string) []string {
 
 // capacityOf is a line as studies record it.
 func capacityOf(line record.LoadLine, objectives []string, replay bool) record.CapacityResult {
-	r := record.CapacityResult{Objectives: append([]string{}, objectives...), Rate: line.Rate, Low: line.Low, High: line.High,
+	r := record.CapacityResult{Objectives: append([]string{}, objectives...), Rate: line.Rate, Low: line.Low,
+		High:  line.High,
 		Wrong: line.Wrong, Confirmed: line.Status == record.LineFound || line.Status == record.LineAtLeast,
 		AtLeast: line.Status == record.LineAtLeast, Doubts: line.Doubts, Steps: []record.CapacityStep{},
 		Reason: cmp.Or(line.Reason, line.Problem, strings.Join(line.Doubts, "; "), "the steps do not decide")}

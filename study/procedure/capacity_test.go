@@ -191,7 +191,8 @@ func TestWorkersGrow(t *testing.T) {
 		t.Errorf("%d workers at first, %d at last", first, last)
 	}
 	// Without a limit of response times, the target must complete what is offered.
-	if got = capacityOf(t, newTries(t, queueing, 1), 64, nil, spec.CapacitySearch{From: 100}); math.Abs(got.Rate/8000-1) > 0.05 {
+	if got = capacityOf(t, newTries(t, queueing, 1), 64, nil,
+		spec.CapacitySearch{From: 100}); math.Abs(got.Rate/8000-1) > 0.05 {
 		t.Errorf("the target carries 8,000/s, found %v/s: %s", got.Rate, got.Reason)
 	}
 }

@@ -252,7 +252,7 @@ func (l *lineSearch) client(o outcome, p *record.PhaseResult, missed seen) strin
 		over = *missed.value - l.objectives[i].Limit
 	}
 	if ids := o.blames(addsTime...); len(ids) > 0 && over <= float64(late) {
-		return fmt.Sprintf("the load generator was late by up to %s (%s), which is more than the limit was missed by. Use a less busy "+
+		return fmt.Sprintf("the load generator was late by up to %s (%s). The limit was missed by less. Use a less busy "+
 			"machine", figure.Duration(late), strings.Join(ids, ", "))
 	}
 	return ""

@@ -96,8 +96,9 @@ type lineSearch struct {
 
 // Line searches the highest rate that holds the objectives. It returns what is known until then also with an error.
 //
-// Each step is an open loop at one rate. A step has at least twice as many workers as are under way while the objectives
-// hold (Little's law), so the workers are not the limit. A step that the load generator limited is no evidence.
+// Each step is an open loop at one rate. A step has at least twice as many workers as are under way while the
+// objectives hold (Little's law), so the workers are not the limit. A step that the load generator limited is no
+// evidence.
 func Line(ctx context.Context, o LineOptions, perform Perform) (record.LoadLine, error) {
 	l := &lineSearch{o: o, limits: map[float64]string{}, line: record.LoadLine{Name: o.Name, Status: record.LineRunning,
 		Steps: []record.LineStep{}}}

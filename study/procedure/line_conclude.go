@@ -55,7 +55,7 @@ func (l *lineSearch) conclude(err error) {
 	}
 	l.reason(a)
 	if a.Drifts {
-		n.Doubts = append(n.Doubts, fmt.Sprintf("what the target carries changed by %s per step during the search. The rate is that of "+
+		n.Doubts = append(n.Doubts, fmt.Sprintf("the capacity changed by %s per step during the search. The rate is the one at "+
 			"its end", signed(a.Drift)))
 	}
 	if a.MissedBelow >= doubtful {
@@ -70,7 +70,8 @@ func (l *lineSearch) reason(a search.Answer) {
 	var above, client *record.LineStep
 	for i := range n.Steps {
 		s := &n.Steps[i]
-		missed := s.Verdict == record.StepMissed || s.Verdict == record.StepFailed || s.Verdict == record.StepUndecided && s.Certainty != nil && *s.Certainty < 0.5
+		missed := s.Verdict == record.StepMissed || s.Verdict == record.StepFailed ||
+			s.Verdict == record.StepUndecided && s.Certainty != nil && *s.Certainty < 0.5
 		if missed && s.Offered >= n.Rate && (above == nil || s.Offered < above.Offered) {
 			above = s
 		}

@@ -115,7 +115,8 @@ func checkCapacity(t *testing.T, seed uint64, got record.CapacityResult, err err
 		}
 		held = held || s.Holds && s.Phase != "probe"
 	}
-	if err != nil || got.Reason == "" || got.Rate > 0 && !held || got.Confirmed && (got.Rate == 0 || confirming == 0 || got.Low == nil) {
+	if err != nil || got.Reason == "" || got.Rate > 0 && !held || got.Confirmed && (got.Rate == 0 ||
+		confirming == 0 || got.Low == nil) {
 		t.Errorf("seed %d: %+v, %v", seed, got, err)
 	}
 }

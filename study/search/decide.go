@@ -1,9 +1,9 @@
 // Package search finds the highest rate that holds objectives, from the outcomes of steps at rates that it chooses. It
 // has no clock and does no I/O: the same outcomes lead to the same steps.
 //
-// A step is decided by a test on its blocks ([Decide]). The search keeps the probability of every rate being the highest
-// one that holds ([Search]): each step changes it, so an undecided step counts less than a decided one, and neither a
-// disturbed step nor a lucky one decides.
+// A step is decided by a test on its blocks ([Decide]). The search keeps the probability of every rate being the
+// highest one that holds ([Search]): each step changes it, so an undecided step counts less than a decided one, and
+// neither a disturbed step nor a lucky one decides.
 package search
 
 import "math"
@@ -20,8 +20,8 @@ const (
 // ErrorOfStep is the probability of a wrong verdict of a step at the limit, in each direction.
 const ErrorOfStep = 0.05
 
-// needed is the probability of the opposite with which a verdict is stated: half of the error, because the dependence of
-// the blocks is estimated from few of them.
+// needed is the probability of the opposite with which a verdict is stated: half of the error, because the dependence
+// of the blocks is estimated from few of them.
 const needed = ErrorOfStep / 2
 
 // Of returns the verdict for the probability that the objectives hold.
@@ -35,8 +35,8 @@ func Of(certainty float64) Verdict {
 	return Undecided
 }
 
-// Block is a short part of a step, usually a second: how many operations were due in it, and how many of them missed the
-// limit of an objective.
+// Block is a short part of a step, usually a second: how many operations were due in it, and how many of them missed
+// the limit of an objective.
 type Block struct{ Due, Bad float64 }
 
 // lags is how many blocks back the dependence of blocks is estimated: a slow moment lasts some seconds.
@@ -45,12 +45,12 @@ const lags = 3
 // mostCloser is the most by which the clustering of few bad operations is raised to that of as many as are allowed.
 const mostCloser = 4
 
-// Decide returns the probability that the share of bad operations is at most allowed, in the long run of which the blocks
-// are a part.
+// Decide returns the probability that the share of bad operations is at most allowed, in the long run of which the
+// blocks are a part.
 //
 // Bad operations come together: in a slow second nearly all are late. They count as as many independent ones as explain
-// the scatter of the blocks, including what is left of it from block to block. The result is that of a Poisson count whose
-// median is what was seen.
+// the scatter of the blocks, including what is left of it from block to block. The result is that of a Poisson count
+// whose median is what was seen.
 func Decide(blocks []Block, allowed float64) float64 {
 	due, bad := 0.0, 0.0
 	for _, b := range blocks {
@@ -66,8 +66,8 @@ func Decide(blocks []Block, allowed float64) float64 {
 	return gammaBelow(bad/together+1.0/3, allowed*due/together)
 }
 
-// clustering returns how many bad operations count as one: the variance of the blocks by that of independent operations,
-// at least 1.
+// clustering returns how many bad operations count as one: the variance of the blocks by that of independent
+// operations, at least 1.
 func clustering(blocks []Block, share float64) float64 {
 	n := len(blocks)
 	if n < 2 || share <= 0 || share >= 1 {

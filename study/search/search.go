@@ -76,8 +76,8 @@ const (
 // Answer is what is known of the rate.
 type Answer struct {
 	State State
-	// Rate is the rate at which half of the steps hold, and Low and High the ends of its 95 % interval. High is infinite if
-	// State is AtLeast.
+	// Rate is the rate at which half of the steps hold, and Low and High the ends of its 95 % interval. High is infinite
+	// if State is AtLeast.
 	Rate, Low, High float64
 	Trials          int     // steps within a tenth of Rate
 	Wrong           float64 // probability that the truth differs from Rate by more than 5 %
@@ -237,7 +237,8 @@ func (s *Search) around() (Step, bool) {
 		return s.trial(FarAbove, s.under(a.Rate*s.o.Growth)), true
 	}
 	enough := below.n >= s.o.Confirm/2 && above.n >= s.o.Confirm/2
-	if enough && len(s.outcomes) >= s.o.Least && (half <= s.o.Precision || float64(confirmed) >= mostWithin*float64(s.o.Confirm)) {
+	if enough && len(s.outcomes) >= s.o.Least && (half <= s.o.Precision ||
+		float64(confirmed) >= mostWithin*float64(s.o.Confirm)) {
 		return Step{}, false
 	}
 	// Trials at about one standard deviation from the answer say most of it, and those nearer are chance.
@@ -248,8 +249,8 @@ func (s *Search) around() (Step, bool) {
 	return s.trial(Above, s.under(a.Rate*by)), true
 }
 
-// mostNarrow is the largest number of steps at the most probable rate: three halve the logarithm of one step of the ramp
-// often enough, and a wider bracket needs more.
+// mostNarrow is the largest number of steps at the most probable rate: three halve the logarithm of one step of the
+// ramp often enough, and a wider bracket needs more.
 func (s *Search) mostNarrow() int {
 	low, high := s.bracket()
 	steps := math.Log(high/low) / math.Log(s.o.Growth)

@@ -12,7 +12,8 @@ import (
 	"github.com/plimsoll-bench/plimsoll/study/search"
 )
 
-// target is a simulated target whose capacity is known: the highest rate at which at most 1 % of the operations are late.
+// target is a simulated target whose capacity is known: the highest rate at which at most 1 % of the operations are
+// late.
 type target struct {
 	capacity float64
 	cliff    bool    // late operations pile up above the capacity; otherwise they become more and more
@@ -125,8 +126,9 @@ func (g *target) String() string {
 		g.drift, g.slow, g.period)
 }
 
-// TestTruth searches 400 simulated targets. The answer is within 5 % of the truth or its interval contains it in at least
-// 95 %, with a median of at most 14 steps, and the plan of 13 steps is within 25 % of the steps made in at least 90 %.
+// TestTruth searches 400 simulated targets. The answer is within 5 % of the truth or its interval contains it in at
+// least 95 %, with a median of at most 14 steps, and the plan of 13 steps is within 25 % of the steps made in at
+// least 90 %.
 func TestTruth(t *testing.T) {
 	const targets = 400
 	seed := uint64(44)
@@ -189,7 +191,8 @@ func TestTruth(t *testing.T) {
 		t.Logf("%-20s %3d: within 5 %% %3d, in the interval %3d, right %3d", kind, k.n, k.near, k.contains, k.right)
 	}
 	t.Logf("right %d, found %d, steps %d to %d, median %d, 95 %% %d; planned %d; width of the interval: median %.3f, 95 %% %.3f", right, found,
-		steps[0], steps[targets-1], steps[targets/2], steps[targets*95/100], planned, widths[targets/2], widths[targets*95/100])
+		steps[0], steps[targets-1], steps[targets/2], steps[targets*95/100], planned, widths[targets/2],
+		widths[targets*95/100])
 	if right < targets*95/100 {
 		t.Errorf("%d of %d answers are right", right, targets)
 	}
