@@ -63,9 +63,13 @@ objectives, the time was not enough, or the present load is above the line of DI
   plimsoll capacity capacity.yaml
   plimsoll capacity my-capacity --now mongodb://db1/ --growth 4%/month
   plimsoll capacity resume plimsoll-data/capacities/20260301-120000-capacity`,
-		Args: cobra.MaximumNArgs(2),
+		Args: func(cmd *cobra.Command, args []string) error {
+			o.present.take(&args)
+			return atMostOne("file, target or record")(cmd, args)
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := errors.Join(o.present.take(&args), o.present.check()); err != nil {
+			o.present.take(&args)
+			if err := o.present.check(); err != nil {
 				return err
 			}
 			if len(args) == 1 && record.KindIn(args[0]) == record.KindCapacity {

@@ -43,15 +43,14 @@ func (f *presentFlags) add(flags *pflag.FlagSet) {
 }
 
 // take takes the address that --now has without an equals sign from the arguments.
-func (f *presentFlags) take(args *[]string) error {
-	switch last := len(*args) - 1; {
-	case last < 1:
-	case f.now != presentTarget:
-		return usageError("give one record or target, not %d", last+1)
-	default:
-		f.now, *args = (*args)[last], (*args)[:last]
+func (f *presentFlags) take(args *[]string) {
+	last := len(*args) - 1
+	if f.now == presentTarget && last > 0 {
+		f.now = (*args)[last]
 	}
-	return nil
+	if last > 0 && (*args)[last] == f.now {
+		*args = (*args)[:last]
+	}
 }
 
 // check checks the flags. A growth is that of a present load.

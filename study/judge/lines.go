@@ -121,7 +121,8 @@ func (c *comparing) compareLines(points [][]*Side) {
 // line compares a line with that of the baseline.
 func (r rules) line(base, side *Side, b, l *record.LoadLine) lineTest {
 	t := lineTest{differs: math.NaN(), same: math.NaN(), Comparison: record.Comparison{Configuration: side.Name,
-		Baseline: base.Name, Metric: lineMetric(l.Name), Unit: measure.UnitRate, Higher: true, Margin: r.margin, Verdict: record.Inconclusive}}
+		Baseline: base.Name, Metric: lineMetric(l.Name), Unit: measure.UnitRate, Higher: true, Margin: r.margin,
+		Verdict: record.Inconclusive}}
 	for _, x := range []struct {
 		l               *record.LoadLine
 		n               *int
