@@ -28,8 +28,8 @@ import (
 // helloWithin bounds a query for the role of a member. A member that does not answer within this time hangs.
 const helloWithin = time.Second
 
-// identifyWithin bounds the first queries of a member, which are several commands on a new connection. Nothing is broken
-// yet when they are sent, so a busy machine gets the time that it needs.
+// identifyWithin bounds the first queries of a member, which are several commands on a new connection. Nothing is
+// broken yet when they are sent, so a busy machine gets the time that it needs.
 const identifyWithin = 15 * time.Second
 
 // The states of members. A member that the file does not name is not queried.

@@ -32,16 +32,10 @@ func studyDocument(s *record.Study, on *studyFiles) *Document {
 		answer = join("; ", h.short(), decided)
 	}
 	d.conclude(s.Validity, s.Status, answer, studyBasis(s))
-	d.Summary, d.Next = changesSummary(s.Comparisons), reportNext()
-	if command := decidedNext(s); command != "" {
-		d.Next = Next{command, "continues for another " + elapsed(s.Specification.Budget.Std())}
-	}
+	d.Summary, d.Next = changesSummary(s.Comparisons), studyNext(s)
 	undecided := openComparisons(s.Comparisons) > 0 && largestChange(s.Comparisons) == nil && h.all() == 0
 	if undecided && d.Grade == Good {
 		d.Grade = Warn
-	}
-	if done, planned := progress(s); done < planned && s.Status != record.Running {
-		d.Next = Next{"plimsoll study resume DIR", "the trials that are missing"}
 	}
 	if len(d.Objectives) > mostObjectives {
 		d.Sections = append(d.Sections, Section{ID: "objectives", Title: "objectives", Points: d.Objectives})
@@ -95,6 +89,17 @@ func studyDocument(s *record.Study, on *studyFiles) *Document {
 		d.Sections = append(append(d.Sections, predictedSections(s)...), studyDisclosure(on))
 	}
 	return d
+}
+
+// studyNext continues a study that is not complete or could not tell; otherwise it shows the report.
+func studyNext(s *record.Study) Next {
+	if done, planned := progress(s); done < planned && s.Status != record.Running {
+		return Next{"plimsoll study resume DIR", "the trials that are missing"}
+	}
+	if command := decidedNext(s); command != "" {
+		return Next{command, "continues for another " + elapsed(s.Specification.Budget.Std())}
+	}
+	return reportNext()
 }
 
 // studyObjectivePoints are the objectives at each configuration, with their results.

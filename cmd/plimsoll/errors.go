@@ -57,8 +57,8 @@ func secretsOf(words []string) *redact.Known {
 	return &known
 }
 
-// takesWords lists the commands that pass words to a program, takesAddress those and the commands that take an address of
-// MongoDB.
+// takesWords lists the commands that pass words to a program, takesAddress those and the commands that take an address
+// of MongoDB.
 var (
 	takesWords   = []string{"plimsoll ycsb", "plimsoll lab exec", "plimsoll lab connect"}
 	takesAddress = append([]string{"plimsoll ab", "plimsoll capacity", "plimsoll drill clean", "plimsoll workload record",

@@ -15,10 +15,11 @@ var reading = []string{"Open", "OpenIn", "OpenFile", "OpenInput", "OpenLimited",
 // permitted are the files that open what a specification, a record or an address names, with the file that asks the
 // permit of the context before. Where the file is part of a connection, the permit to connect is asked.
 var permitted = map[string]string{
-	"platform/vsphere/client.go": "platform/vsphere/breaker.go",
-	"run/beside.go":              "run/beside.go",
-	"run/observe/metrics.go":     "run/beside.go",
-	"store/wire/tls.go":          "run/target.go",
+	"cmd/plimsoll/capacity_now.go": "cmd/plimsoll/capacity_now.go",
+	"platform/vsphere/client.go":   "platform/vsphere/breaker.go",
+	"run/beside.go":                "run/beside.go",
+	"run/observe/metrics.go":       "run/beside.go",
+	"store/wire/tls.go":            "run/target.go",
 }
 
 // unpermitted are the files, and the folders with those below them, that open files without a permit, with the reason.
@@ -52,6 +53,7 @@ var unpermitted = map[string]string{
 
 	"cmd/plimsoll/address.go":           "files that the command line names",
 	"cmd/plimsoll/agent.go":             "the token that the command line names",
+	"cmd/plimsoll/elsewhere.go":         "the list of records of this user",
 	"cmd/plimsoll/agents.go":            "directories of coordinators of this user",
 	"cmd/plimsoll/agents_kubernetes.go": "the token that the command line names",
 	"cmd/plimsoll/ci.go":                "files that the command line names",

@@ -184,7 +184,8 @@ func (c *documentDB) connections() int {
 }
 
 const (
-	usualSessions = 64 // enough for a few dozen workers without a queue, and few enough for PostgreSQL's process per session
+	// usualSessions suffice for a few dozen workers without a queue. PostgreSQL has a process for each of them.
+	usualSessions = 64
 	// sessionMemory is the memory of a session of PostgreSQL while documents are inserted, as measured. baseMemory is that
 	// of the gateway and of PostgreSQL's other processes. A quarter of the memory is shared_buffers.
 	sessionMemory = 11 << 20
