@@ -218,7 +218,11 @@ func capacityAnswer(c *record.Capacity) string {
 	case l.Status == record.LineNone:
 		return "The deployment does not hold " + with + " at any rate that was tried" + while(c, l)
 	case !l.Has():
-		return "It is not known how much load the deployment carries with " + with + while(c, l)
+		text := "It is not known how much load the deployment carries with " + with + while(c, l)
+		if l.Limit == record.LimitClient {
+			text += ": the load generator was the limit"
+		}
+		return text
 	}
 	verb := "carries "
 	if l.Status == record.LineUndecided {

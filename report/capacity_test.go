@@ -48,6 +48,12 @@ func TestCapacityFirstAndLastLine(t *testing.T) {
 	if !strings.HasPrefix(d.Next.Command, "plimsoll workload record mongodb://db1/") {
 		t.Errorf("with other operations, next is %+v", d.Next)
 	}
+	busy := recordtest.Capacity{}.Record()
+	l := &busy.Lines[0]
+	l.Status, l.Limit, l.Rate, l.Low, l.High = record.LineUndecided, record.LimitClient, 0, nil, nil
+	if d = Of(busy); !strings.HasSuffix(d.Answer, "p99<20ms, errors<0.1%: the load generator was the limit") || d.Grade == Good {
+		t.Errorf("a busy load generator: %s %q", d.Grade, d.Answer)
+	}
 	killed := recordtest.Capacity{Status: record.Killed}.Record()
 	if d = Of(killed); d.Next.Command != "plimsoll capacity resume DIR" {
 		t.Error("a killed search is not continued")

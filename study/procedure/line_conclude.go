@@ -48,6 +48,10 @@ func (l *lineSearch) conclude(err error) {
 		n.Status, n.Rate, n.Low, n.High = record.LineNone, 0, nil, nil
 	default:
 		n.Status = record.LineUndecided
+		if n.Rate == 0 {
+			n.Low, n.High = nil, nil
+			break
+		}
 		n.Doubts = append(n.Doubts, "the time was not enough for the confirming trials")
 	}
 	if err != nil {
@@ -87,7 +91,7 @@ func (l *lineSearch) reason(a search.Answer) {
 		n.Limit, n.Reason = record.LimitClient, "at "+at(client)+" "+client.Why
 	case n.Status == record.LineAtLeast:
 		n.Limit, n.Reason = record.LimitHighest, "the highest rate that was allowed holds. Raise search.to (--to)"
-	case above == nil && client != nil:
+	case client != nil && (above == nil || n.Rate == 0 && client.Offered < above.Offered):
 		n.Limit, n.Reason = record.LimitClient, "at "+at(client)+" "+client.Why
 	case above == nil:
 		n.Limit = record.LimitUndecided

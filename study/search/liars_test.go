@@ -25,22 +25,23 @@ func blocks(r *rand.Rand, seconds int, due, share, scatter float64) (list []sear
 	return list
 }
 
-// A verdict is wrong in at most about 5 % each way, also where slow moments last for some seconds.
+// A verdict is wrong in at most about 5 % each way. Where slow moments last for several seconds, up to 10 % are wrongly met.
 func TestErrorOfAStep(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 5))
 	const repetitions = 1000
-	for name, x := range map[string]struct{ due, scatter float64 }{
-		"independent": {500, 0}, "few": {50, 0}, "moderate": {500, 0.3}, "strong": {1000, 0.5},
-	} {
+	for _, x := range []struct {
+		name               string
+		due, scatter, most float64
+	}{{"independent", 500, 0, 0.06}, {"few", 50, 0, 0.06}, {"moderate", 500, 0.3, 0.07}, {"strong", 1000, 0.5, 0.11}} {
 		wrong := map[search.Verdict]int{}
 		for range repetitions {
 			certainty := search.Decide(blocks(r, 30, x.due, allowed, x.scatter), allowed) // exactly at the limit
 			wrong[search.Of(certainty)]++
 		}
 		met, missed := float64(wrong[search.Met])/repetitions, float64(wrong[search.Missed])/repetitions
-		t.Logf("%s: met %.3f, missed %.3f", name, met, missed)
-		if met > 0.09 || missed > 0.06 {
-			t.Errorf("%s: at the limit, %.1f %% are met and %.1f %% are missed", name, 100*met, 100*missed)
+		t.Logf("%s: met %.3f, missed %.3f", x.name, met, missed)
+		if met > x.most || missed > 0.06 {
+			t.Errorf("%s: at the limit, %.1f %% are met and %.1f %% are missed", x.name, 100*met, 100*missed)
 		}
 	}
 	for share, want := range map[float64]search.Verdict{0.002: search.Met, 0.03: search.Missed} {
@@ -156,8 +157,17 @@ func TestClientIsNoCapacity(t *testing.T) {
 	if a, all = drive(from(40_000, 0), limited(3000)); a.State != search.AtLeast || a.Rate > 3000 || a.Rate < 1500 {
 		t.Errorf("from a rate that no load reaches: %+v after %d steps", a, len(all))
 	}
-	if a, all = drive(from(1000, 0), limited(0)); a.State != search.None || a.Rate != 0 {
+	if a, all = drive(from(1000, 0), limited(0)); a.State != search.Open || a.Rate != 0 {
 		t.Errorf("a client that reaches nothing: %+v after %d steps", a, len(all))
+	}
+	missedAbove := func(rate float64, seconds int) search.Outcome {
+		if rate > 300 {
+			return search.Outcome{Certainty: 0.001}
+		}
+		return search.Outcome{Client: true}
+	}
+	if a, all = drive(from(1000, 0), missedAbove); a.State != search.Open || a.Rate != 0 {
+		t.Errorf("a client that is the limit below a rate that is missed: %+v after %d steps", a, len(all))
 	}
 	if a, all = drive(from(2000, 0), limited(9000)); a.State != search.Found || math.Abs(a.Rate/5000-1) > 0.06 {
 		t.Errorf("a client that is faster than the target: %+v after %d steps", a, len(all))

@@ -392,8 +392,11 @@ func (s *Search) Answer() Answer {
 		return Answer{State: Searching}
 	case low == 0:
 		a := Answer{State: None, High: high}
-		if slices.ContainsFunc(s.outcomes, func(o Outcome) bool { return o.Few }) {
+		switch {
+		case slices.ContainsFunc(s.outcomes, func(o Outcome) bool { return o.Few }):
 			a.State = Few
+		case client > 0 && client == high: // below that, the load generator was the limit, and not the target
+			a.State = Open
 		}
 		return ending(a, more, more, a.State)
 	case !bounded || high == client && client > 0 && !s.failedBelow(client):
