@@ -25,13 +25,14 @@ func capacityKind() *kind {
 	k := kindOf("a capacity", capacityDocument)
 	k.name, k.open, k.all, k.csv = record.KindCapacity, openCapacity, "all steps", table(capacityCSV)
 	k.parts, k.now = typed(stepNames), capacityNow
+	k.loaded = typed(func(c *record.Capacity) []string { return []string{capacitySoftware(c)} })
 	k.list = listed(func(c *record.Capacity, e *Entry) {
 		if c.Specification == nil {
 			return
 		}
 		run := c.Specification.Run
 		e.Title, e.Labels, e.Lab = c.Specification.Name, c.Specification.Labels, labOf(run.Target)
-		e.loaded(run.Target, capacityEngine(c), run.Workload)
+		e.loaded(run.Target, capacitySoftware(c), run.Workload)
 	})
 	return k
 }
@@ -51,6 +52,17 @@ func openCapacity(into *Source, dir string) error {
 	Tidy(c)
 	into.Result, into.files = c, s
 	return nil
+}
+
+// capacitySoftware is what was loaded, as [Disclosure] takes it.
+func capacitySoftware(c *record.Capacity) string {
+	switch {
+	case c.Target != nil:
+		return c.Target.Software()
+	case c.Specification != nil:
+		return c.Specification.Run.Target
+	}
+	return ""
 }
 
 func capacityEngine(c *record.Capacity) string {
@@ -111,19 +123,15 @@ func capacityFacts(c *record.Capacity) []Fact {
 	if c.Target != nil {
 		address = c.Target.Address
 	}
-	return Facts("target", Disclosed(cmp.Or(run.Target, address), run.Target), "server", capacityEngine(c), "workload", run.Workload.Name,
-		"durability", run.Durability.Name, "objectives", strings.Join(c.Objectives, ", "), "time", took, "begun", begun(&c.Head))
+	return Facts("target", Disclosed(cmp.Or(run.Target, address), capacitySoftware(c)), "server", capacityEngine(c),
+		"workload", run.Workload.Name, "durability", run.Durability.Name, "objectives", strings.Join(c.Objectives, ", "), "time", took, "begun", begun(&c.Head))
 }
 
 // capacityTiles are the safe load, the line of all members up and the present load.
 func capacityTiles(c *record.Capacity) (tiles []Tile) {
-	target := ""
-	if c.Specification != nil {
-		target = c.Specification.Run.Target
-	}
 	add := func(name, note string, l *record.LoadLine) {
 		if l != nil && l.Has() {
-			tiles = append(tiles, Tile{name, lineRate(l) + " ops/s", beside(join("; ", note, intervalWords(l)), target)})
+			tiles = append(tiles, Tile{name, lineRate(l) + " ops/s", join("; ", note, intervalWords(l))})
 		}
 	}
 	if l := c.SafeLine(); l != nil && l.Name != spec.AllMembersUp {
@@ -231,11 +239,7 @@ func capacityAnswer(c *record.Capacity) string {
 	if l.Status == record.LineAtLeast {
 		verb = "carries at least "
 	}
-	target := ""
-	if c.Specification != nil {
-		target = c.Specification.Run.Target
-	}
-	return "The deployment " + verb + Disclosed(figure.Rate(l.Rate)+" operations/s", target) + " with " + with + lineInterval(l) +
+	return "The deployment " + verb + Disclosed(figure.Rate(l.Rate)+" operations/s", capacitySoftware(c)) + " with " + with + lineInterval(l) +
 		while(c, l) + prefixed("; now ", presentBrief(c.Now))
 }
 
@@ -345,7 +349,7 @@ func capacityNext(c *record.Capacity) Next {
 	case p != nil && p.Apart != nil && *p.Apart > sameMix:
 		return Next{"plimsoll workload record " + shellword.Quote(cmp.Or(p.Address, "mongodb://HOST/DATABASE")) +
 			" --profile all --for 10m -o own.yaml", "a workload of the present operations, to measure their line"}
-	case p == nil && Disclosure(c.Specification.Run.Target) == "":
+	case p == nil && Disclosure(capacitySoftware(c)) == "":
 		return Next{"plimsoll capacity DIR --now mongodb://HOST", "how much of it a deployment has now"}
 	}
 	need := fmt.Sprintf("ops=%.0f,%s", 2*l.Rate, strings.Join(c.Objectives, ","))

@@ -23,6 +23,10 @@ func compareDocument(r *record.ComparisonReport, on *comparisonFiles) *Document 
 	if len(r.Sides) == 2 {
 		d.Title = "comparison of " + r.Sides[1].Name + " with " + r.Sides[0].Name
 	}
+	worse := func(c record.Comparison) bool { return c.Verdict == record.Worse }
+	if d.Grade == Good && slices.ContainsFunc(r.Comparisons, worse) {
+		d.Grade = Warn
+	}
 	d.Brief = doubt(r.Validity)
 	d.conclude(r.Validity, record.Complete, cmp.Or(comparedAnswer(r), compareAnswer(r)),
 		join("; ", prefixed("compared: ", ComparedText(r.Differences)), compareBasis(r)))

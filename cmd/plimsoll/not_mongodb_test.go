@@ -37,6 +37,8 @@ func loads(result any, target record.Target, engine string) {
 		r.Base.Target, r.Specification.Run.Target, r.Engine = target.Address, target.Address, engine
 	case *record.Drill:
 		r.Specification.Run.Target, r.Engine = target.Address, engine
+	case *record.Capacity:
+		r.Specification.Run.Target, r.Target = target.Address, &target
 	case *record.ComparisonReport:
 		for i := range r.Sides {
 			r.Sides[i].TargetKind = target.Software()

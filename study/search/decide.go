@@ -17,8 +17,8 @@ const (
 	Undecided Verdict = "undecided"
 )
 
-// ErrorOfStep is the probability of a wrong verdict of a step at the limit, in each direction. Where slow moments last for
-// several seconds, up to twice as many are wrongly met: a step sees too few of them.
+// ErrorOfStep is the probability of a wrong verdict of a step at the limit, in each direction. Where slow moments last
+// for several seconds, up to twice as many are wrongly met: a step sees too few of them.
 const ErrorOfStep = 0.05
 
 // needed is the probability of the opposite with which a verdict is stated: half of the error, because the dependence

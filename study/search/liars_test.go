@@ -25,7 +25,8 @@ func blocks(r *rand.Rand, seconds int, due, share, scatter float64) (list []sear
 	return list
 }
 
-// A verdict is wrong in at most about 5 % each way. Where slow moments last for several seconds, up to 10 % are wrongly met.
+// A verdict is wrong in at most about 5 % each way. If slow moments last for several seconds, up to 10 % are wrongly
+// met.
 func TestErrorOfAStep(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 5))
 	const repetitions = 1000
