@@ -505,12 +505,13 @@ func leaveLab(t *testing.T, name, file string) {
 		return err == nil
 	})
 	want := name + " was left by the drill in "
-	if list := plimsoll(t, "lab", "list").must(t, 0).stdout; strings.Contains(list, want) {
+	labs := func() string { return strings.Join(strings.Fields(plimsoll(t, "lab", "list").must(t, 0).stdout), " ") }
+	if list := labs(); strings.Contains(list, want) {
 		t.Errorf("a lab that is in use is said to be left:\n%s", list)
 	}
 	c.signal(t, syscall.SIGKILL)
 	c.wait(t)
-	if list := plimsoll(t, "lab", "list").must(t, 0).stdout; !strings.Contains(list, want) || !strings.Contains(list, "plimsoll lab down "+name) {
+	if list := labs(); !strings.Contains(list, want) || !strings.Contains(list, "plimsoll lab down "+name) {
 		t.Errorf("the lab of a killed drill is not named:\n%s", list)
 	}
 }

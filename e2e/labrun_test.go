@@ -47,7 +47,7 @@ func TestRunOfALab(t *testing.T) {
 	password := strings.SplitN(strings.SplitN(uri, "@", 2)[0], ":", 3)[2]
 	load := []string{"run", "lab:" + name, "--workload", "a", "--records", "300", "--threads", "2", "--durability", "durable", "--quiet", "--out", out}
 
-	e := plimsoll(t, append(load, "--duration", "6s")...)
+	e := plimsoll(t, append(load, "--duration", "6s", "--verbose")...)
 	r := e.valid(t)
 	checkLabOfRun(t, r, name, l)
 	testNoPassword(t, name, password, filepath.Join(e.dir, out))

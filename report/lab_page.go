@@ -360,7 +360,7 @@ func labsDocument(all *Labs) *Document {
 	}
 	d := &Document{Title: figure.Plural(len(all.Labs), "lab")}
 	for _, n := range all.Notes {
-		d.Findings = append(d.Findings, Point{Warn, "left", n})
+		d.Findings = append(d.Findings, Point{Warn, "", n})
 	}
 	s := Section{Table: &Table{Left: 6, Header: []string{"lab", "state", "age", "what", "hosts", "address"}}}
 	var dead []string
