@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
@@ -22,12 +23,14 @@ func comparisonKind() *kind {
 	k := kindOf("a comparison", compareDocument)
 	k.name, k.open, k.csv, k.bench = record.KindComparison, openComparison, table(compareCSV), table(compareBench)
 	k.loaded = typed(func(c *record.ComparisonReport) []string {
-		for _, s := range c.Sides { // of sides that differ, each says it
-			if s.TargetKind != c.Sides[0].TargetKind {
-				return nil
-			}
+		var kinds []string
+		for _, s := range c.Sides {
+			kinds = append(kinds, s.TargetKind)
 		}
-		return []string{c.Sides[0].TargetKind}
+		if kinds = slices.Compact(kinds); len(kinds) != 1 { // of sides that differ, each says it
+			return nil
+		}
+		return kinds
 	})
 	k.list = listed(func(c *record.ComparisonReport, e *Entry) {
 		var names []string

@@ -108,9 +108,9 @@ func runAnswer(r *record.Run, h objectiveCounts) string {
 	if r.Scheduled {
 		l = p.All.Response
 	}
-	text := Disclosed(achieved, r.Target.Kind)
-	if p99 := strings.TrimSuffix(p99Of(l), fewMoments); p99 != "" && p99 != NoAnswer {
-		text += ", p99 " + p99
+	text := Disclosed(achieved, r.Target.Software())
+	if late := strings.TrimSuffix(p99Of(l), fewMoments); late != "" && late != NoAnswer {
+		text += ", p99 " + late
 	}
 	if p.Dropped+r.Course.Unsent+p.Counts.Bad() > 0 {
 		text += ", " + RunLoss(r, p) + " not ok"

@@ -24,10 +24,10 @@ const recordsFile = "records"
 const mostElsewhere = 200
 
 // noteElsewhere adds the directory of a record to the list, so that serve finds it. The list is a convenience: an error
-// changes nothing.
+// changes nothing. A path with an @ is left out, because it may be an address with a password, given by mistake.
 func noteElsewhere(env *environment, dir string) {
 	at, err := filepath.Abs(dir)
-	if env.getenv == nil || err != nil || slices.Contains(strings.Split(filepath.ToSlash(at), "/"), run.DefaultDir) {
+	if env.getenv == nil || err != nil || strings.Contains(dir, "@") || slices.Contains(strings.Split(filepath.ToSlash(at), "/"), run.DefaultDir) {
 		return
 	}
 	home, err := engine.DefaultHome(env.getenv)

@@ -45,7 +45,7 @@ func forEachOwnServer(t *testing.T, test func(t *testing.T, o ownServer)) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			home := enginetest.Home(t, filepath.Dir(filepath.Dir(filepath.Dir(inst.Path))))
+			home := enginetest.Home(t, filepath.Dir(filepath.Dir(inst.Path)))
 			test(t, ownServer{home, filepath.Join(t.TempDir(), "data"), []string{engine.DocumentDB}})
 		})
 	}

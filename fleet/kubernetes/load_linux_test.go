@@ -123,7 +123,7 @@ func outside(t *testing.T, program string, e engine.Engine) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	at, err := url.Parse(serve(t, program, enginetest.Home(t, filepath.Dir(filepath.Dir(filepath.Dir(inst.Path))))))
+	at, err := url.Parse(serve(t, program, enginetest.Home(t, filepath.Dir(filepath.Dir(inst.Path)))))
 	if err != nil {
 		t.Fatal(err)
 	}

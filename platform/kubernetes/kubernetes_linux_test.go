@@ -441,7 +441,7 @@ func testCommand(t *testing.T, b *bed) {
 	if err != nil || after.UID != before.UID {
 		t.Fatalf("the pod is another one without a yes: %v", err)
 	}
-	code, out := drill("--yes-break-it")
+	code, out := drill("--yes-break-it", "--verbose")
 	d, err := record.OpenDrill(dir)
 	if err != nil {
 		t.Fatalf("exit code %d, %v\n%s", code, err, out)
