@@ -27,7 +27,8 @@ const mostElsewhere = 200
 // changes nothing. A path with an @ is left out, because it may be an address with a password, given by mistake.
 func noteElsewhere(env *environment, dir string) {
 	at, err := filepath.Abs(dir)
-	if env.getenv == nil || err != nil || strings.Contains(dir, "@") || slices.Contains(strings.Split(filepath.ToSlash(at), "/"), run.DefaultDir) {
+	if env.getenv == nil || err != nil || strings.Contains(dir, "@") ||
+		slices.Contains(strings.Split(filepath.ToSlash(at), "/"), run.DefaultDir) {
 		return
 	}
 	home, err := engine.DefaultHome(env.getenv)
