@@ -83,7 +83,7 @@ objectives, the time was not enough, or the present load is above the line of DI
 	usual.Defaults()
 	o.spec.settings = addSettings(cmd, &usual, capacitySettings)
 	o.present.add(cmd.Flags())
-	formatFlag(cmd.Flags(), &o.format, "result", "text", "md", "json")
+	resultFlags(cmd.Flags(), &o.format, "text", "md", "json")
 	cmd.Flags().BoolVarP(&o.quiet, "quiet", "q", false, "show no progress")
 	cmd.Flags().BoolVar(&o.dry, "print-spec", false, "print the specification with all defaults as YAML and exit")
 	cmd.AddCommand(newCapacityResumeCommand(env))
@@ -107,7 +107,7 @@ func newCapacityResumeCommand(env *environment) *cobra.Command {
 		RunE:    func(cmd *cobra.Command, args []string) error { return o.resume(cmd, env, args[0]) },
 	}
 	cmd.Flags().StringVarP(&o.spec.file, "file", "f", "", "`file` of the capacity, for its credentials or a record of another user (- for standard input)")
-	formatFlag(cmd.Flags(), &o.format, "result", "text", "md", "json")
+	resultFlags(cmd.Flags(), &o.format, "text", "md", "json")
 	cmd.Flags().BoolVarP(&o.quiet, "quiet", "q", false, "show no progress")
 	return cmd
 }
@@ -241,7 +241,7 @@ func (o *capacityOptions) conduct(ctx context.Context, env *environment, dir str
 		return withExit(exitOf[campaign.ConcludeError(err)], err)
 	}
 	o.present.place(ctx, env, dir, c)
-	if perr := printResult(env.stdout, c, o.format); perr != nil {
+	if perr := printRecord(env.stdout, dir, c, o.format); perr != nil {
 		return perr
 	}
 	fmt.Fprintf(env.stderr, "record: %s\n", dir)

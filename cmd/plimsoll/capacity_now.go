@@ -169,7 +169,7 @@ func capacityNow(ctx context.Context, env *environment, dir string, f *presentFl
 		return err
 	}
 	f.place(ctx, env, dir, c)
-	if err := printResult(env.stdout, c, format); err != nil {
+	if err := printRecord(env.stdout, dir, c, format); err != nil {
 		return err
 	}
 	if s := f.load.Share; s != nil && *s >= 1 {
