@@ -23,7 +23,7 @@ func present(t *testing.T, args ...string) (code int, p *record.PresentLoad, out
 	if _, err := (recordtest.Capacity{}).Write(dir); err != nil {
 		t.Fatal(err)
 	}
-	code, output = plimsoll(t, append([]string{"capacity", dir, "--now-for", "10s", "--now"}, args...)...)
+	code, output = plimsoll(t, append([]string{"capacity", dir, "--verbose", "--now-for", "10s", "--now"}, args...)...)
 	c, err := record.OpenCapacity(dir)
 	if err != nil {
 		t.Fatal(err)
