@@ -32,7 +32,7 @@ func clientFamily() family {
 	return family{name: "client", verdict: "`plimsoll run`: the load generator is not the limit", parallel: 1, rows: []row{
 		{name: "quota", lie: "a control group gives the client 5 ms of processor time in 100 ms", goal: atLeast(0.99),
 			small: 2, full: 60, try: starved(setting{workers: 16, quota: 5 * time.Millisecond})},
-		{name: "competitors", lie: "four busy programs of a higher priority share the client's only core", goal: atLeast(0.99),
+		{name: "competitors", lie: "four busy programs share the client's only core", goal: atLeast(0.99),
 			small: 2, full: 60, try: starved(setting{workers: 16, competitors: 4})},
 		{name: "one-busy-loop", lie: "64 workers read documents of 200 KB", goal: atLeast(0.99),
 			small: 2, full: 60, try: starved(setting{workers: 64, document: 200 << 10, mean: time.Millisecond})},
@@ -55,7 +55,7 @@ type setting struct {
 	document    int           // bytes; 1 KiB if zero
 	mean        time.Duration // of exponential service times; 5 ms if zero
 	quota       time.Duration // processor time in 100 ms; 0 is no limit
-	competitors int           // on the same core, of a priority that is [favour] higher
+	competitors int           // on the same core
 	network     time.Duration // that each way takes in addition, half of it in each direction
 }
 
@@ -119,14 +119,16 @@ func (s setting) play(ctx context.Context, t *trial) (r clientResult, err error)
 		defer far.Close()
 		addr = far.Addr().String()
 	}
-	var pin, above []string
+	var pin []string
 	if s.competitors > 0 {
-		if pin, above, err = onOneCore(); err != nil {
-			return r, err
+		taskset, err := exec.LookPath("taskset")
+		if err != nil {
+			return r, notHere("there is no taskset")
 		}
+		pin = []string{taskset, "-c", "0"}
 	}
 	for range s.competitors {
-		busy, err := startRole(ctx, above, roleSpinner)
+		busy, err := startRole(ctx, pin, roleSpinner)
 		if err != nil {
 			return r, err
 		}

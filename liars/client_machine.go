@@ -5,10 +5,8 @@ import (
 	"io"
 	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
-	"syscall"
 	"time"
 )
 
@@ -92,30 +90,4 @@ func slowly(to, from net.Conn, later time.Duration) {
 	}
 	_ = to.Close()
 	_, _ = io.Copy(io.Discard, from) // ends the reader
-}
-
-// favour is by how much the niceness of competitors is lower. Programs of the same priority let a client that sleeps
-// most of the time run at once when it wakes, so they starve none.
-const favour = 10
-
-// onOneCore are the words before the commands of a client and of its competitors.
-func onOneCore() (client, competitor []string, err error) {
-	now, err := syscall.Getpriority(syscall.PRIO_PROCESS, 0)
-	if err != nil {
-		return nil, nil, err
-	}
-	own := 20 - now // the system call returns 20 less the niceness
-	nice := min(19, own+favour)
-	if nice-favour < own && os.Geteuid() != 0 {
-		return nil, nil, notHere("only root raises the priority of competitors")
-	}
-	for _, name := range []string{"taskset", "nice"} {
-		if _, err := exec.LookPath(name); err != nil {
-			return nil, nil, notHere("there is no " + name)
-		}
-	}
-	words := func(niceness int) []string {
-		return []string{"taskset", "-c", "0", "nice", "-n", strconv.Itoa(niceness - own)}
-	}
-	return words(nice), words(nice - favour), nil
 }
