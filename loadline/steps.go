@@ -46,8 +46,7 @@ func (c *conductor) run(ctx context.Context, i int, s procedure.Step) (procedure
 	dir := c.path(step.Record)
 	var r *record.Run
 	if known {
-		r, err = record.OpenRun(dir)
-		err = nil // a step that failed has no record
+		r, _ = record.OpenRun(dir) // a step that failed has none
 	} else {
 		o := c.o.Run
 		o.Dir = dir
