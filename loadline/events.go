@@ -70,10 +70,7 @@ func (c *conductor) drill(ctx context.Context, i int, s procedure.Step) (procedu
 	}
 	round := &d.Rounds[0]
 	at := filepath.Join(dir, filepath.FromSlash(round.Record))
-	r, openErr := record.OpenRun(at)
-	if openErr != nil {
-		r = nil
-	}
+	r, _ := record.OpenRun(at) // a load that failed has none
 	result, err := c.concluded(ctx, step, at, r, err)
 	result.Event = true
 	result.Step.Event = eventOf(d, round)

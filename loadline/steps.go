@@ -53,9 +53,6 @@ func (c *conductor) run(ctx context.Context, i int, s procedure.Step) (procedure
 		r, err = c.o.Execute(ctx, s.Spec, o)
 		step.Seconds = c.o.Run.Now().Sub(*step.Started).Seconds()
 	}
-	if err == nil || r != nil {
-		err = errors.Join(err, ctx.Err())
-	}
 	return c.concluded(ctx, step, dir, r, err)
 }
 

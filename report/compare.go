@@ -28,7 +28,7 @@ func compareDocument(r *record.ComparisonReport, on *comparisonFiles) *Document 
 		d.Grade = Warn
 	}
 	d.Brief = doubt(r.Validity)
-	d.conclude(r.Validity, record.Complete, cmp.Or(comparedAnswer(r), compareAnswer(r)),
+	d.conclude(r.Validity, record.Complete, cmp.Or(comparedAnswer(r), severalAnswer(r)),
 		join("; ", prefixed("compared: ", ComparedText(r.Differences)), compareBasis(r)))
 	d.Summary, d.Next = changesSummary(r.Comparisons), comparedNext(r)
 	count := map[measure.Severity]int{}

@@ -245,21 +245,16 @@ func wordOf(v record.Verdict) string {
 	return string(v)
 }
 
-// compareAnswer names the change of the throughput, or else the largest one, and which side is better.
-func compareAnswer(r *record.ComparisonReport) string {
+// severalAnswer names the largest certain change against the baseline of a comparison of other than two sides, or else
+// that of the throughput.
+func severalAnswer(r *record.ComparisonReport) string {
 	if len(r.Comparisons) == 0 {
 		return "nothing could be compared"
 	}
-	c := &r.Comparisons[0]
-	for i := range r.Comparisons {
-		if r.Comparisons[i].Metric == "throughput" {
-			c = &r.Comparisons[i]
-			break
-		}
-	}
-	certain := c.Verdict == record.Better || c.Verdict == record.Worse
-	if best := largestChange(r.Comparisons); best != nil && (len(r.Sides) != 2 || !certain) {
-		c = best
+	c := largestChange(r.Comparisons)
+	if c == nil {
+		isThroughput := func(c record.Comparison) bool { return c.Metric == "throughput" }
+		c = &r.Comparisons[max(0, slices.IndexFunc(r.Comparisons, isThroughput))]
 	}
 	text := heading(c.Metric) + " " + ChangeText(c)
 	if c.Low != nil && c.High != nil {
