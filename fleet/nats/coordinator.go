@@ -367,7 +367,7 @@ func (c *Coordinator) begin(ctx context.Context, list []entry) (*run, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, err = c.js.CreateStream(ctx, jetstream.StreamConfig{
+	err = c.create(ctx, jetstream.StreamConfig{
 		Name: c.space.stream(id), Subjects: []string{c.space.frames(id)}, Description: "messages of a run of plimsoll",
 		MaxConsumers: 4 * (len(list) + 1), // the default is 1000, and an agent that connects again has two for some time
 		// One agent cannot fill the store for the others, and all of them cannot fill the disk.
@@ -384,6 +384,24 @@ func (c *Coordinator) begin(ctx context.Context, list []entry) (*run, error) {
 	defer c.mu.Unlock()
 	c.runs = append(c.runs, r)
 	return r, nil
+}
+
+// create makes a stream. A server that has removed its last stream removes their directory a moment later, in the midst
+// of the creation of the next one (nats-server 2.15, stream.stop). The creation fails then, and succeeds when it is
+// tried again.
+func (c *Coordinator) create(ctx context.Context, config jetstream.StreamConfig) error {
+	for try := 1; ; try++ {
+		_, err := c.js.CreateStream(ctx, config)
+		var api *jetstream.APIError
+		if err == nil || !errors.As(err, &api) || api.ErrorCode != streamNotCreated || try == creations {
+			return err
+		}
+		select {
+		case <-time.After(retryEvery):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
 }
 
 // Resume returns the links of the unfinished run of a coordinator that was opened with Options.Resume, in the order of

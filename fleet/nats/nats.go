@@ -44,6 +44,9 @@ const (
 	joinAtMost = 2 * manyAtMost
 	// retryEvery is the pause before something is tried again.
 	retryEvery = 100 * time.Millisecond
+	// creations is how often the creation of a stream is tried, and streamNotCreated the error that allows another try.
+	creations        = 5
+	streamNotCreated = jetstream.ErrorCode(10049)
 )
 
 // space has the names of a coordinator on the server.

@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/plimsoll-bench/plimsoll/fleet"
 	"github.com/plimsoll-bench/plimsoll/fleet/fleettest"
@@ -243,6 +245,40 @@ func TestLink(t *testing.T) {
 		links := c.wait(t, 1)
 		return fleettest.Pair{Link: links[0], Agent: <-wires}
 	})
+}
+
+// stumbling is a server that cannot make the directory of a stream at some tries.
+type stumbling struct {
+	jetstream.JetStream
+	streams        string // the directory of all streams
+	stumbles, done int
+}
+
+func (s *stumbling) CreateStream(ctx context.Context, config jetstream.StreamConfig) (jetstream.Stream, error) {
+	if s.done++; s.done > s.stumbles {
+		return s.JetStream.CreateStream(ctx, config)
+	}
+	err := errors.Join(os.MkdirAll(filepath.Dir(s.streams), 0o700), os.WriteFile(s.streams, nil, 0o600))
+	if err != nil {
+		return nil, err
+	}
+	stream, err := s.JetStream.CreateStream(ctx, config)
+	return stream, errors.Join(err, os.Remove(s.streams))
+}
+
+// The directory that the server removes after its last stream does not fail the next run. A server that makes no
+// stream at all does.
+func TestStreamIsCreatedAgain(t *testing.T) {
+	t.Parallel()
+	for stumbles, want := range map[int]string{creations - 1: "", creations: "makes no stream for the run"} {
+		c := open(t, Options{})
+		server := &stumbling{c.js, filepath.Join(c.server.opts.StoreDir, "jetstream", "$G", "streams"), stumbles, 0}
+		c.js = server
+		_, err := c.begin(t.Context(), nil)
+		if server.done != min(stumbles+1, creations) || (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%d of %d tries: %v", server.done, stumbles, err)
+		}
+	}
 }
 
 // Agents perform one run after another.
