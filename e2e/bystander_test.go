@@ -173,14 +173,25 @@ type seen struct {
 	from      time.Time
 }
 
-// longest is the longest time without a success that ended after a moment and began before another one.
-func (b *bystander) longest(since, until time.Time) *seen {
+// bystanderShort is a time of successes so short that a client which asks for the primary twice a second, as drivers do,
+// does not know of it.
+const bystanderShort = 500 * time.Millisecond
+
+// longest is the longest time without a success that ended after a moment and began before another one. With bridge,
+// successes that lasted less than that do not end it: this client asks each member who is the primary at every
+// operation, and uses one that is the primary for a moment.
+func (b *bystander) longest(since, until time.Time, bridge time.Duration) *seen {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	slices.SortFunc(b.success, time.Time.Compare)
-	is := &seen{}
+	is, pause := &seen{}, 4*bystanderEvery
 	for i := 1; i < len(b.success); i++ {
 		from, to := b.success[i-1], b.success[i]
+		for again := i + 1; to.Sub(from) > pause && again < len(b.success) && b.success[again-1].Sub(to) < bridge; again++ {
+			if b.success[again].Sub(b.success[again-1]) > pause {
+				to = b.success[again]
+			}
+		}
 		if to.After(since) && from.Before(until) && to.Sub(from) > is.gap {
 			is.gap, is.from = to.Sub(from), from
 		}

@@ -9,16 +9,10 @@ import (
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
-	"go.mongodb.org/mongo-driver/v2/mongo"
 
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/lab/engine"
-)
-
-// The times of a step-down are MongoDB's defaults (manual: "replSetStepDown").
-const (
-	stepDownFor = 60 * time.Second // the old primary is not elected again
-	catchUpFor  = 10 * time.Second // for a secondary to catch up
+	"github.com/plimsoll-bench/plimsoll/server"
 )
 
 // changeLimit bounds a change whose caller has no deadline, and a return without progress.
@@ -39,14 +33,11 @@ func (c *mongoCluster) StepDown(ctx context.Context, set string) error {
 	if err != nil {
 		return err
 	}
-	err = old.Command(ctx, engine.AsUser, "admin", bson.D{{Key: "replSetStepDown", Value: int32(stepDownFor.Seconds())},
-		{Key: "secondaryCatchUpPeriodSecs", Value: int32(catchUpFor.Seconds())}}, nil)
-	// Before 4.2 a primary closed all connections when it stepped down, and it may still close them for other reasons. So
-	// the result is read from the set.
-	if err != nil && !mongo.IsNetworkError(err) {
-		return fmt.Errorf("%s did not step down: %w", old.Name(), err)
+	lost := old.Command(ctx, engine.AsUser, "admin", server.StepDown(), nil)
+	if err := server.StepDownRefused(old.Name(), lost); err != nil {
+		return err
 	}
-	lost := err
+	// The connection may be lost, so the result is read from the set.
 	return until(ctx, "handing over from "+old.Name(), func(ctx context.Context) (bool, error) {
 		now, err := c.primary(ctx, set)
 		switch {

@@ -7,9 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"go.mongodb.org/mongo-driver/v2/bson"
-	"go.mongodb.org/mongo-driver/v2/mongo"
-
 	"github.com/plimsoll-bench/plimsoll/fault"
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/internal/wait"
@@ -17,12 +14,6 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/server"
 	"github.com/plimsoll-bench/plimsoll/spec"
-)
-
-// The times of a step-down are MongoDB's defaults (manual: "replSetStepDown").
-const (
-	stepDownFor = 60 // seconds for which the old primary is not elected again
-	catchUpFor  = 10 // seconds for a secondary to catch up
 )
 
 // stepDown makes a primary hand over, and waits for the next one.
@@ -37,11 +28,10 @@ func (e *event) stepDown(ctx context.Context) (func(context.Context) error, erro
 	e.strikes(old.Name, old)
 	return func(ctx context.Context) error {
 		err := e.deployment.onMember(ctx, old, func(c server.Commander) error {
-			_, err := server.Query(ctx, c, bson.D{{Key: "replSetStepDown", Value: stepDownFor},
-				{Key: "secondaryCatchUpPeriodSecs", Value: catchUpFor}})
+			_, err := server.Query(ctx, c, server.StepDown())
 			return err
 		})
-		if err != nil && !mongo.IsNetworkError(err) { // it may close its connections
+		if err := server.StepDownRefused(old.Name, err); err != nil {
 			return err
 		}
 		var now string
