@@ -161,7 +161,7 @@ func effectOf(c course, w window) record.DrillEffect {
 	if from, until := w.broken(); until > from {
 		e.During = timelyRate(c, from, until)
 	}
-	outage := longestGap(c, w)
+	outage := longestGap(c, w, e.Before)
 	e.OutageFrom = outage.from
 	if outage.back {
 		e.Outage, e.Hung = outage.to-outage.from, hung(c, outage)
@@ -273,10 +273,27 @@ func sentAfter(list []slice) []int64 {
 	return sent
 }
 
-// longestGap returns a gap with from -1 if there is none.
-func longestGap(c course, w window) gap {
-	longest := gap{-1, -1, false}
+// sure reports whether a gap is no chance: it is at least [gapSure] long, and twenty operations would have succeeded in
+// it at the rate before. Between operations that come at random so long a gap has a probability of e^-20.
+func (g gap) sure(before float64) bool {
+	length := g.to - g.from
+	return length >= gapSure && float64(length)*before >= 20e9
+}
+
+// momentMost is the longest time of successes that do not end an outage, where the gaps before and after are ten times
+// as long. A member that is the primary for a moment serves some clients, and others never hear of it.
+const momentMost = int64(1e9)
+
+// longestGap returns a gap with from -1 if there is none. Two gaps with a moment of successes between them count as one.
+func longestGap(c course, w window, before float64) gap {
+	longest, last := gap{-1, -1, false}, gap{-1, -1, false}
 	for g := range gaps(c, w) {
+		if g.sure(before) {
+			if between := g.from - last.to; last.from >= 0 && between < min(momentMost, (g.to-g.from)/10, (last.to-last.from)/10) {
+				g.from = last.from
+			}
+			last = g
+		}
 		if longest.from < 0 || g.to-g.from > longest.to-longest.from {
 			longest = g
 		}
@@ -300,14 +317,10 @@ func hung(c course, g gap) int64 {
 	return 0
 }
 
-// stops returns the gaps for the timeline: the longest one, and every other one of at least [gapSure] in which twenty
-// operations would have succeeded at the rate before. Between operations that come at random so long a gap has a
-// probability of e^-20.
+// stops returns the gaps for the timeline: the longest one, and every other one that is no chance.
 func stops(c course, w window, e record.DrillEffect) (list []gap) {
 	for g := range gaps(c, w) {
-		length := g.to - g.from
-		if g.back && g.ceased(e.Before, w.until) &&
-			(g.from == e.OutageFrom || length >= gapSure && float64(length)*e.Before >= 20e9) {
+		if g.back && g.ceased(e.Before, w.until) && (g.from == e.OutageFrom || g.sure(e.Before)) {
 			list = append(list, g)
 		}
 	}

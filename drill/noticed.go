@@ -74,7 +74,7 @@ func (o *operations) notice(out *record.DrillRound, shift int64) error {
 	for i, s := range spans {
 		n := &record.DrillNoticed{P99Before: p99(before), P99During: p99(s.during), P99After: p99(s.after), Outage: -1}
 		w := window{from: out.WindowStart - shift, fault: s.from - shift, until: s.until - shift}
-		if g := longestGap(o.byClass[0], w); g.back {
+		if g := longestGap(o.byClass[0], w, rate(o.byClass[0], w.from, w.fault)); g.back {
 			n.Outage = g.to - g.from
 		}
 		for _, one := range o.byClass[0].slices {

@@ -173,27 +173,25 @@ type seen struct {
 	from      time.Time
 }
 
-// bystanderShort is a time of successes so short that a client which asks for the primary twice a second, as drivers do,
-// does not know of it.
-const bystanderShort = 500 * time.Millisecond
-
-// longest is the longest time without a success that ended after a moment and began before another one. With bridge,
-// successes that lasted less than that do not end it: this client asks each member who is the primary at every
-// operation, and uses one that is the primary for a moment.
-func (b *bystander) longest(since, until time.Time, bridge time.Duration) *seen {
+// longest is the longest time without a success that ended after a moment and began before another one. A moment of
+// successes between two such times does not end it, by the rule of docs/drill.md: this client asks each member who is
+// the primary at every operation, and sees one that is the primary for a moment more often than others.
+func (b *bystander) longest(since, until time.Time) *seen {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	slices.SortFunc(b.success, time.Time.Compare)
-	is, pause := &seen{}, 4*bystanderEvery
+	is := &seen{}
+	var last seen // the last time of a second or more
 	for i := 1; i < len(b.success); i++ {
-		from, to := b.success[i-1], b.success[i]
-		for again := i + 1; to.Sub(from) > pause && again < len(b.success) && b.success[again-1].Sub(to) < bridge; again++ {
-			if b.success[again].Sub(b.success[again-1]) > pause {
-				to = b.success[again]
+		g := seen{gap: b.success[i].Sub(b.success[i-1]), from: b.success[i-1]}
+		if g.gap >= time.Second {
+			if between := g.from.Sub(last.from.Add(last.gap)); last.gap > 0 && between < min(time.Second, g.gap/10, last.gap/10) {
+				g = seen{gap: b.success[i].Sub(last.from), from: last.from}
 			}
+			last = g
 		}
-		if to.After(since) && from.Before(until) && to.Sub(from) > is.gap {
-			is.gap, is.from = to.Sub(from), from
+		if b.success[i].After(since) && g.from.Before(until) && g.gap > is.gap {
+			is = &g
 		}
 	}
 	for _, l := range b.late {
