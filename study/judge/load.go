@@ -224,7 +224,7 @@ func (s *Source) configuration(id string, metrics []string) Side {
 	side := Side{Name: cmp.Or(s.Label, s.Path) + "#" + id, Study: s.Path}
 	for _, c := range s.Study.Configurations {
 		if c.ID == id {
-			side.Batch = batchOf(&s.Study.Specification, &c)
+			side.Batch = s.Study.Specification.BatchOf(c.Levels)
 			for path := range c.Set {
 				side.Varied = append(side.Varied, path)
 			}
