@@ -91,16 +91,6 @@ func shortened(list []string, most int) []string {
 	return append(list[:most:most], fmt.Sprintf("and %d more", len(list)-most))
 }
 
-// Records is the number of documents, and Bytes their size.
-func (a Accesses) totals() (records, bytes float64) {
-	for _, p := range a.parts {
-		if !p.index {
-			records, bytes = records+p.Records, bytes+p.Records*p.DocBytes
-		}
-	}
-	return records, bytes
-}
-
 // Scaled returns the accesses to data that are factor times as large.
 func (a Accesses) Scaled(factor float64) Accesses {
 	out := Accesses{}

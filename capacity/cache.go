@@ -178,12 +178,6 @@ func (l layout) hit(k, t float64) float64 {
 	return hit
 }
 
-// CacheFor returns the smallest configured size of a cache whose predicted hit ratio of documents is at least hit
-// (0…1), at most the size that holds everything.
-func (k Keys) CacheFor(hit float64, c Cache) (bytes float64, err error) {
-	return Accesses{[]access{{Keys: k, share: 1}}}.CacheFor(hit, c)
-}
-
 // Sized returns the keys of a data set with another number of records.
 func (k Keys) Sized(records float64) Keys {
 	k.Records = max(1, records)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/measure"
+	"github.com/plimsoll-bench/plimsoll/measure/stats"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/workload/own"
 )
@@ -385,7 +386,7 @@ func (p *point) describe() string {
 	for _, t := range p.trials {
 		offered = append(offered, t.run.Phase("measure").Rates.Offered)
 	}
-	text := figure.Rate(geoMean(offered)) + "/s offered"
+	text := figure.Rate(stats.Middle(offered)) + "/s offered"
 	switch {
 	case p.source == sourceCapacity:
 		text += ", confirmed by a capacity search"

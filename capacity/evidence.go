@@ -3,7 +3,6 @@ package capacity
 import (
 	"cmp"
 	"fmt"
-	"io/fs"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -100,17 +99,7 @@ func gather(dirs []string) (*gathered, error) {
 func Below(dirs []string) []string {
 	var out []string
 	for _, dir := range dirs {
-		var found []string
-		_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-			if err != nil || !d.IsDir() {
-				return nil // the directory itself is reported below
-			}
-			if kind := record.KindIn(path); kind == record.KindStudy || kind == record.KindRun || kind == record.KindCapacity {
-				found = append(found, path)
-				return fs.SkipDir
-			}
-			return nil
-		})
+		found, _ := record.Find(dir, record.KindStudy, record.KindRun, record.KindCapacity) // gather reports an error
 		if len(found) == 0 {
 			found = []string{dir}
 		}

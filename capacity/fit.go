@@ -108,103 +108,19 @@ func checkPoints(points []ScalePoint) ([]ScalePoint, error) {
 	return out, nil
 }
 
-// solveUSL finds the minimum with three coefficients that are not negative: the best of at most seven minima in which
-// some coefficients are zero and the others are free and not negative.
+// solveUSL finds the minimum with coefficients that are not negative.
 func solveUSL(points []ScalePoint) (best USL, ok bool) {
-	var rows [][3]float64
+	var rows [][]float64
 	for _, p := range points {
 		for _, x := range p.Throughput {
-			rows = append(rows, [3]float64{x / p.N, x, x * (p.N - 1)})
+			rows = append(rows, []float64{x / p.N, x, x * (p.N - 1)})
 		}
 	}
-	lowest := math.Inf(1)
-	for mask := 1; mask < 8; mask++ {
-		c, solved := leastSquares(rows, mask)
-		if !solved || c[0] < 0 || c[1] < 0 || c[2] < 0 || c[0]+c[1] <= 0 {
-			continue
-		}
-		// On a tie the simpler law wins: masks with fewer coefficients come first or differ by more than rounding.
-		sum := 0.0
-		for _, r := range rows {
-			d := c[0]*r[0] + c[1]*r[1] + c[2]*r[2] - 1
-			sum += d * d
-		}
-		if sum < lowest*(1-1e-9) {
-			u := USL{Lambda: 1 / (c[0] + c[1]), Sigma: c[1] / (c[0] + c[1]), Kappa: c[2] / (c[0] + c[1])}
-			best, ok, lowest = u, true, sum
-		}
+	c, ok := stats.NonNegative(rows)
+	if !ok || c[0]+c[1] <= 0 {
+		return best, false
 	}
-	return best, ok
-}
-
-// leastSquares solves rows·c = 1 for the coefficients in mask; the others are 0. Columns are scaled to length 1 first,
-// so that the normal equations, three at most, keep enough digits.
-func leastSquares(rows [][3]float64, mask int) (c [3]float64, ok bool) {
-	var use []int
-	var scale [3]float64
-	for j := range 3 {
-		if mask>>j&1 == 0 {
-			continue
-		}
-		for _, r := range rows {
-			scale[j] += r[j] * r[j]
-		}
-		if scale[j] = math.Sqrt(scale[j]); scale[j] == 0 {
-			return c, false
-		}
-		use = append(use, j)
-	}
-	m := make([][]float64, len(use)) // augmented: normal matrix and right side
-	for a, i := range use {
-		m[a] = make([]float64, len(use)+1)
-		for _, r := range rows {
-			for b, j := range use {
-				m[a][b] += r[i] / scale[i] * r[j] / scale[j]
-			}
-			m[a][len(use)] += r[i] / scale[i]
-		}
-	}
-	if !Eliminate(m, 1e-13) {
-		return c, false
-	}
-	for a, i := range use {
-		c[i] = m[a][len(use)] / scale[i]
-	}
-	return c, true
-}
-
-// Eliminate solves a small augmented system in place by Gauss and Jordan with pivoting: the columns behind the square
-// of m become the solutions, one for each right side. It returns false if a pivot is below least, so that the system is
-// singular or nearly so. Scale its rows and columns first.
-func Eliminate(m [][]float64, least float64) bool {
-	n := len(m)
-	for col := range n {
-		pivot := col
-		for r := col + 1; r < n; r++ {
-			if math.Abs(m[r][col]) > math.Abs(m[pivot][col]) {
-				pivot = r
-			}
-		}
-		if math.Abs(m[pivot][col]) < least {
-			return false
-		}
-		m[col], m[pivot] = m[pivot], m[col]
-		for r := range n {
-			if r == col {
-				continue
-			}
-			f := m[r][col] / m[col][col]
-			for k := col; k < len(m[r]); k++ {
-				m[r][k] -= f * m[col][k]
-			}
-		}
-	}
-	for r := range n {
-		for k := n; k < len(m[r]); k++ {
-			m[r][k] /= m[r][r]
-		}
-	}
-	return true
+	return USL{Lambda: 1 / (c[0] + c[1]), Sigma: c[1] / (c[0] + c[1]), Kappa: c[2] / (c[0] + c[1])}, true
 }
 
 func fitError(u USL, points []ScalePoint) float64 {
@@ -263,7 +179,7 @@ func widening(points []ScalePoint, confidence float64) float64 {
 // widened moves values away from their geometric mean by the factor, and by sqrt(n/(n−1)), because the deviations of a
 // few values from their own mean are too small.
 func widened(xs []float64, factor float64) []float64 {
-	mean, n := math.Log(geoMean(xs)), float64(len(xs))
+	mean, n := math.Log(stats.Middle(xs)), float64(len(xs))
 	out := make([]float64, len(xs))
 	for i, x := range xs {
 		out[i] = math.Exp(mean + (math.Log(x)-mean)*factor*math.Sqrt(n/(n-1)))
@@ -317,7 +233,7 @@ func (f *Fit) risesAgain() (n float64, again bool) {
 	noise := max(0.02, 2*trialNoise(f.Points))
 	high, low, fell := 0.0, 0.0, false
 	for _, p := range f.Points {
-		x := geoMean(p.Throughput)
+		x := stats.Middle(p.Throughput)
 		switch {
 		case fell && x > low*(1+noise):
 			return p.N, true
@@ -339,7 +255,7 @@ func trialNoise(points []ScalePoint) float64 {
 		if n < 2 {
 			continue
 		}
-		m, sum := math.Log(geoMean(p.Throughput)), 0.0
+		m, sum := math.Log(stats.Middle(p.Throughput)), 0.0
 		for _, x := range p.Throughput {
 			d := math.Log(x) - m
 			sum += d * d
@@ -347,14 +263,6 @@ func trialNoise(points []ScalePoint) float64 {
 		worst = max(worst, math.Sqrt(sum/(n-1)/n))
 	}
 	return worst
-}
-
-func geoMean(xs []float64) float64 {
-	sum := 0.0
-	for _, x := range xs {
-		sum += math.Log(x)
-	}
-	return math.Exp(sum / float64(len(xs)))
 }
 
 // Predict returns the throughput at n between the measured sizes with its interval, which is a point if none is known.

@@ -66,7 +66,7 @@ func TestCacheForIsTheInverseOfPredict(t *testing.T) {
 			}
 			before := 0.0
 			for _, hit := range []float64{0.3, 0.6, 0.9, 0.99, 1} {
-				bytes, err := keys.CacheFor(hit, WiredTiger(1))
+				bytes, err := Accesses{[]access{{Keys: keys, share: 1}}}.CacheFor(hit, WiredTiger(1))
 				if err != nil {
 					t.Fatal(err)
 				}

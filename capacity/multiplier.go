@@ -23,7 +23,7 @@ func Multiply(base, value []float64, nodes float64, scaling *Scaling) (Multiplie
 			return m, err
 		}
 	}
-	n, err := scaling.Nodes(geoMean(value))
+	n, err := scaling.Nodes(stats.Middle(value))
 	if err != nil {
 		return m, err
 	}

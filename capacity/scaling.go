@@ -72,7 +72,7 @@ func (s *Scaling) Nodes(x float64) (Estimate, error) {
 	if len(s.points) == 1 {
 		return s.linear(x), nil
 	}
-	middle := func(p ScalePoint) float64 { return geoMean(p.Throughput) }
+	middle := func(p ScalePoint) float64 { return stats.Middle(p.Throughput) }
 	if n, ok := between(s.points, x, middle); ok {
 		return s.inside(x, n), nil
 	}
@@ -187,8 +187,8 @@ func (s *Scaling) byLaw(x float64) (Estimate, error) {
 // byPower extrapolates from the two largest sizes: X ∝ N^a, with a at most 1.
 func (s *Scaling) byPower(x float64) (Estimate, error) {
 	last, before := s.points[len(s.points)-1], s.points[len(s.points)-2]
-	top := geoMean(last.Throughput)
-	a := min(1, math.Log(top/geoMean(before.Throughput))/math.Log(last.N/before.N))
+	top := stats.Middle(last.Throughput)
+	a := min(1, math.Log(top/stats.Middle(before.Throughput))/math.Log(last.N/before.N))
 	if a <= 0 {
 		return Estimate{}, notShown{fmt.Sprintf("throughput did not rise from %s to %s nodes, so it is not known whether more nodes reach %s/s",
 			number(before.N), number(last.N), figure.Rate(x))}

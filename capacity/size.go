@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/measure"
+	"github.com/plimsoll-bench/plimsoll/measure/stats"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
@@ -234,7 +235,8 @@ func (s *sizer) matchOne(d *demand, w *workloadRuns) error {
 		return unusable{fmt.Sprintf("workload %s: %v", w.name, err)}
 	}
 	out := record.SizeMultiplier{
-		Workload: w.name, Base: geoMean(d.p.rates), Value: geoMean(value.rates), NBase: len(d.p.rates), N: len(value.rates),
+		Workload: w.name, NBase: len(d.p.rates), N: len(value.rates),
+		Base: stats.Middle(d.p.rates), Value: stats.Middle(value.rates),
 		Ratio: m.Ratio, BaseNodes: d.nodes, Nodes: m.Nodes.N, Assumption: m.Nodes.Assumption,
 	}
 	if m.Known {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/capacity/sizetest"
 	"github.com/plimsoll-bench/plimsoll/measure"
+	"github.com/plimsoll-bench/plimsoll/measure/stats"
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
@@ -53,7 +54,7 @@ func TestSizeUsesMeasuredScaling(t *testing.T) {
 	dir := scalingStudy(t, law.At, 1, 2, 4, 8, 16)
 	for nodes, want := range map[float64]string{4: Measured, 6: Interpolated, 20: ByLaw} {
 		s := size(t, Input{Records: []string{dir}, Need: need(t,
-			fmt.Sprintf("ops=%.6f,failures=0", geoMean([]float64{law.At(nodes) * 0.99, law.At(nodes), law.At(nodes) * 1.01})))})
+			fmt.Sprintf("ops=%.6f,failures=0", stats.Middle([]float64{law.At(nodes) * 0.99, law.At(nodes), law.At(nodes) * 1.01})))})
 		if s.Verdict != record.SizeAnswered {
 			t.Fatal(text(s))
 		}

@@ -185,7 +185,7 @@ func (l deceit) drill(ctx context.Context, d *drillTrial, t *trial) (answer, err
 func (c command) writes() bool {
 	switch c.name {
 	case "insert":
-		docs, err := c.documents("documents")
+		docs, err := c.written()
 		return err == nil && len(docs) == 1 && c.collection() != drillSeeds
 	case "update":
 		return c.collection() != drillSeeds
@@ -193,15 +193,26 @@ func (c command) writes() bool {
 	return false
 }
 
+// is reports whether a command is one that writes, of a name; "" is any.
+func (c command) is(name string) bool { return (name == "" || c.name == name) && c.writes() }
+
 // updates reports whether a command is an update of the load.
-func (c command) updates() bool { return c.name == "update" && c.writes() }
+func (c command) updates() bool { return c.is("update") }
 
 // drillSeeds is the collection of the documents that a drill writes besides its load.
 const drillSeeds = "plimsoll_drill_seeds"
 
-// documents are those of an array of the command.
-func (c command) documents(key string) (docs []bsoncore.Document, err error) {
-	v, err := c.doc.LookupErr(key)
+// arrayOf is the key of the documents of a command that writes.
+func arrayOf(name string) string {
+	if name == "insert" {
+		return "documents"
+	}
+	return "updates"
+}
+
+// written are the documents of a command that writes.
+func (c command) written() (docs []bsoncore.Document, err error) {
+	v, err := c.doc.LookupErr(arrayOf(c.name))
 	if err != nil {
 		return nil, err
 	}

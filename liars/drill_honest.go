@@ -39,7 +39,7 @@ func drillTroubles() []deceit {
 }
 
 // often does something to a share of the writes.
-func often(share float64, trouble func(*drillTrial, *exchange) error) func(*drillTrial) func(*exchange) error {
+func often(share float64, trouble func(*drillTrial, *exchange) error) meddler {
 	return func(d *drillTrial) func(*exchange) error {
 		return func(x *exchange) error {
 			if x.command.writes() && d.rand.Float64() < share {

@@ -16,23 +16,26 @@ var (
 	linearizableReads = &spec.Reads{Concern: "linearizable"}
 )
 
+// meddler makes the proxy of a trial do something to its requests.
+type meddler func(*drillTrial) func(*exchange) error
+
 func drillLies() []deceit {
 	return []deceit{
 		{name: "drop-insert", what: "an acknowledged insert is not stored", make: drops("insert")},
 		{name: "drop-update", what: "an acknowledged update is not stored", make: drops("update")},
 		{name: "roll-back", what: "an acknowledged insert is stored and removed later", make: rollsBack},
-		{name: "lose-old", what: "a document from before the load is removed", make: losesSeed},
+		{name: "lose-old", what: "a document from before the load is removed", make: afterwards("", losesSeed)},
 		{name: "isolated", what: "from the fault on, all writes are acknowledged and none is stored", make: isolated},
 		{name: "isolated-window", what: "the same, where a loss of the last 500 ms before a fault that is marked by hand is allowed: " +
 			"the verdict is not *holds*", make: isolated, setup: allowWindow, doubt: true},
-		{name: "insert-twice", what: "an insert is stored twice, the second time under another `_id`", make: insertsTwice},
-		{name: "update-twice", what: "an update is applied twice", make: updatesTwice},
+		{name: "insert-twice", what: "an insert is stored twice, the second time under another `_id`", make: afterwards("insert", insertsTwice)},
+		{name: "update-twice", what: "an update is applied twice", make: afterwards("update", updatesTwice)},
 		{name: "retry-twice", what: "the retry of an update by the official driver is applied again", make: appliesRetry,
 			setup: useDriver},
-		{name: "refuse-and-store", what: "a write is refused with an error that excludes it, and stored", make: refusesAndStores},
-		{name: "byte-insert", what: "one byte of an inserted document is changed before it is stored", make: changesInsert},
-		{name: "byte-update", what: "one byte of the number that an update adds is changed", make: changesUpdate},
-		{name: "wrong-document", what: "an update is applied to another document", make: updatesAnother},
+		{name: "refuse-and-store", what: "a write is refused with an error that excludes it, and stored", make: afterwards("", refusesAndStores)},
+		{name: "byte-insert", what: "one byte of an inserted document is changed before it is stored", make: alters("insert", changesInsert)},
+		{name: "byte-update", what: "one byte of the number that an update adds is changed", make: alters("update", changesUpdate)},
+		{name: "wrong-document", what: "an update is applied to another document", make: alters("update", updatesAnother)},
 		{name: "byte-final-read", what: "the final read returns a document with a changed byte", make: changesFinalRead},
 		{name: "byte-read", what: "a read of the load returns a document with a changed byte", make: changesRead, reads: causalReads},
 		{name: "other-document", what: "a read of the load is answered with another document", make: answersOther,
@@ -48,7 +51,7 @@ func drillLies() []deceit {
 			reads: &spec.Reads{Concern: "majority", Causal: true, Share: 0.7}},
 		{name: "drop-shared", what: "an acknowledged update of a document that many writers update is not applied",
 			make: drops("update"), setup: setUpdates, collections: []string{"usertable"}},
-		{name: "twice-shared", what: "the same update is applied twice", make: updatesTwice, setup: setUpdates,
+		{name: "twice-shared", what: "the same update is applied twice", make: afterwards("update", updatesTwice), setup: setUpdates,
 			collections: []string{"usertable"}},
 		{name: "torn", what: "one of two inserts of an acknowledged transaction is not stored", make: tears(false), setup: setPairs,
 			collections: pairs, needsReal: transactions},
@@ -112,10 +115,10 @@ func (x *exchange) accepted() bool {
 }
 
 // drops acknowledges one command without forwarding it.
-func drops(name string) func(*drillTrial) func(*exchange) error {
+func drops(name string) meddler {
 	return func(d *drillTrial) func(*exchange) error {
 		return func(x *exchange) error {
-			if x.command.name != name || !x.command.writes() || !d.due() || d.last == nil {
+			if !x.command.is(name) || !d.due() || d.last == nil {
 				return d.honestly(x)
 			}
 			d.planted = true
@@ -144,8 +147,8 @@ func rollsBack(d *drillTrial) func(*exchange) error {
 			return err
 		}
 		switch {
-		case victim.Data == nil && x.command.name == "insert" && x.command.writes() && d.due() && x.accepted():
-			docs, err := x.command.documents("documents")
+		case victim.Data == nil && x.command.is("insert") && d.due() && x.accepted():
+			docs, err := x.command.written()
 			if err != nil {
 				return err
 			}
@@ -163,16 +166,56 @@ func rawOf(v bsoncore.Value) bson.RawValue {
 	return bson.RawValue{Type: bson.Type(v.Type), Value: slices.Clone(v.Data)}
 }
 
-// losesSeed removes the documents from before the load.
-func losesSeed(d *drillTrial) func(*exchange) error {
-	return func(x *exchange) error {
-		if err := d.honestly(x); err != nil || !d.due() || !x.command.writes() {
-			return err
+// afterwards forwards all requests, and once a command was acknowledged and the lie is due, lies with its documents. ""
+// is any write.
+func afterwards(name string, lie func(*drillTrial, *exchange, []bsoncore.Document) error) meddler {
+	return func(d *drillTrial) func(*exchange) error {
+		return func(x *exchange) error {
+			if err := d.honestly(x); err != nil || !x.command.is(name) || !d.due() || !x.accepted() {
+				return err
+			}
+			docs, err := x.command.written()
+			if err != nil {
+				return err
+			}
+			d.planted = true
+			return lie(d, x, docs)
 		}
-		d.planted = true
-		return x.beside(bson.D{{Key: "delete", Value: drillSeeds}, {Key: "deletes", Value: bson.A{
-			bson.D{{Key: "q", Value: bson.D{{Key: "seed", Value: true}}}, {Key: "limit", Value: 1}}}}})
 	}
+}
+
+// alters has the server do a command with a changed document once the lie is due. No document leaves it for the next.
+func alters(name string, change func(*drillTrial) func(bsoncore.Document) bsoncore.Document) meddler {
+	return func(d *drillTrial) func(*exchange) error {
+		changed := change(d)
+		return func(x *exchange) error {
+			if !x.command.is(name) || !d.due() {
+				return d.honestly(x)
+			}
+			docs, err := x.command.written()
+			if err != nil {
+				return err
+			}
+			out := changed(docs[0])
+			if out == nil {
+				return d.honestly(x)
+			}
+			d.planted = true
+			return x.instead(func(fields bson.D) {
+				for i := range fields {
+					if fields[i].Key == arrayOf(name) {
+						fields[i].Value = bson.A{bson.Raw(out)}
+					}
+				}
+			})
+		}
+	}
+}
+
+// losesSeed removes the documents from before the load.
+func losesSeed(_ *drillTrial, x *exchange, _ []bsoncore.Document) error {
+	return x.beside(bson.D{{Key: "delete", Value: drillSeeds}, {Key: "deletes", Value: bson.A{
+		bson.D{{Key: "q", Value: bson.D{{Key: "seed", Value: true}}}, {Key: "limit", Value: 1}}}}})
 }
 
 // beside has the server do a command of the proxy, in the database of the request.
@@ -198,47 +241,28 @@ type deniedError struct{ reply string }
 
 func (e *deniedError) Error() string { return "the server refused a command of the proxy: " + e.reply }
 
-// changed makes the request with other documents in one of its arrays, without session and transaction number.
-func (x *exchange) changed(array string, docs ...bsoncore.Document) bson.D {
+// again has the server do the write with other documents, without session and transaction number.
+func (x *exchange) again(docs ...bsoncore.Document) error {
 	list := bson.A{}
 	for _, doc := range docs {
 		list = append(list, bson.Raw(doc))
 	}
-	return bson.D{{Key: x.command.name, Value: x.command.collection()}, {Key: array, Value: list}}
+	name := x.command.name
+	return x.beside(bson.D{{Key: name, Value: x.command.collection()}, {Key: arrayOf(name), Value: list}})
 }
 
 // insertsTwice stores a document once more under another _id.
-func insertsTwice(d *drillTrial) func(*exchange) error {
-	return func(x *exchange) error {
-		if err := d.honestly(x); err != nil || x.command.name != "insert" || !x.command.writes() || !d.due() || !x.accepted() {
-			return err
-		}
-		docs, err := x.command.documents("documents")
-		if err != nil {
-			return err
-		}
-		second := slices.Clone(docs[0])
-		at := bytes.Index(second, docs[0].Lookup("_id").Data)
-		second[at+11] ^= 1 << d.rand.IntN(8)
-		second[at] ^= 0x80 // an _id that no writer uses
-		d.planted = true
-		return x.beside(x.changed("documents", second))
-	}
+func insertsTwice(d *drillTrial, x *exchange, docs []bsoncore.Document) error {
+	second := slices.Clone(docs[0])
+	at := bytes.Index(second, docs[0].Lookup("_id").Data)
+	second[at+11] ^= 1 << d.rand.IntN(8)
+	second[at] ^= 0x80 // an _id that no writer uses
+	return x.again(second)
 }
 
 // updatesTwice applies an update once more.
-func updatesTwice(d *drillTrial) func(*exchange) error {
-	return func(x *exchange) error {
-		if err := d.honestly(x); err != nil || !x.command.updates() || !d.due() || !x.accepted() {
-			return err
-		}
-		docs, err := x.command.documents("updates")
-		if err != nil {
-			return err
-		}
-		d.planted = true
-		return x.beside(x.changed("updates", docs...))
-	}
+func updatesTwice(_ *drillTrial, x *exchange, docs []bsoncore.Document) error {
+	return x.again(docs...)
 }
 
 // useDriver makes the load with the official driver, which retries a write once.
@@ -252,7 +276,7 @@ func appliesRetry(d *drillTrial) func(*exchange) error {
 			return d.honestly(x)
 		}
 		retry := string(x.command.doc.Lookup("lsid").Data) + string(x.command.doc.Lookup("txnNumber").Data)
-		docs, err := x.command.documents("updates")
+		docs, err := x.command.written()
 		if err != nil {
 			return err
 		}
@@ -262,7 +286,7 @@ func appliesRetry(d *drillTrial) func(*exchange) error {
 			return storedAndCut(d, x)
 		case victim == retry && !d.planted:
 			d.planted = true
-			if err := x.beside(x.changed("updates", docs...)); err != nil {
+			if err := x.again(docs...); err != nil {
 				return err
 			}
 		}
@@ -271,14 +295,8 @@ func appliesRetry(d *drillTrial) func(*exchange) error {
 }
 
 // refusesAndStores answers a stored write with an error that says that nothing was changed.
-func refusesAndStores(d *drillTrial) func(*exchange) error {
-	return func(x *exchange) error {
-		if err := d.honestly(x); err != nil || !x.command.writes() || !d.due() || !x.accepted() {
-			return err
-		}
-		d.planted = true
-		return x.answerWith(refusals[d.rand.IntN(len(refusals))])
-	}
+func refusesAndStores(d *drillTrial, x *exchange, _ []bsoncore.Document) error {
+	return x.answerWith(refusals[d.rand.IntN(len(refusals))])
 }
 
 // refusals are errors that exclude that a write was applied.
@@ -291,17 +309,13 @@ var refusals = []bson.D{
 		{Key: "errmsg", Value: "not authorized"}},
 }
 
-// instead has the server do another command in place of the request, and gives its reply to the client.
-func (x *exchange) instead(docs string, changed bsoncore.Document) error {
+// instead has the server do the request with other fields, and gives its reply to the client.
+func (x *exchange) instead(change func(fields bson.D)) error {
 	var fields bson.D
 	if err := bson.Unmarshal(x.command.doc, &fields); err != nil {
 		return err
 	}
-	for i := range fields {
-		if fields[i].Key == docs {
-			fields[i].Value = bson.A{bson.Raw(changed)}
-		}
-	}
+	change(fields)
 	raw, err := bson.Marshal(fields)
 	if err != nil {
 		return err
@@ -311,19 +325,7 @@ func (x *exchange) instead(docs string, changed bsoncore.Document) error {
 }
 
 // changesInsert changes a random byte of a random value: of _id, of the payload or of the tag.
-func changesInsert(d *drillTrial) func(*exchange) error {
-	return func(x *exchange) error {
-		if x.command.name != "insert" || !x.command.writes() || !d.due() {
-			return d.honestly(x)
-		}
-		docs, err := x.command.documents("documents")
-		if err != nil {
-			return err
-		}
-		d.planted = true
-		return x.instead("documents", d.damaged(docs[0]))
-	}
-}
+func changesInsert(d *drillTrial) func(bsoncore.Document) bsoncore.Document { return d.damaged }
 
 // damaged is a document with a changed byte in one of its values. Lengths and types stay the same.
 func (d *drillTrial) damaged(doc bsoncore.Document) bsoncore.Document {
@@ -340,42 +342,26 @@ func (d *drillTrial) damaged(doc bsoncore.Document) bsoncore.Document {
 }
 
 // changesUpdate changes a random byte of the number in {$inc: {counter: number}}.
-func changesUpdate(d *drillTrial) func(*exchange) error {
-	return func(x *exchange) error {
-		if !x.command.updates() || !d.due() {
-			return d.honestly(x)
-		}
-		docs, err := x.command.documents("updates")
-		if err != nil {
-			return err
-		}
-		number := docs[0].Lookup("u", "$inc").Document().Index(0).Value().Data
-		out := slices.Clone(docs[0])
+func changesUpdate(d *drillTrial) func(bsoncore.Document) bsoncore.Document {
+	return func(doc bsoncore.Document) bsoncore.Document {
+		number := doc.Lookup("u", "$inc").Document().Index(0).Value().Data
+		out := slices.Clone(doc)
 		out[bytes.Index(out, number)+d.rand.IntN(len(number))] ^= byte(1 + d.rand.IntN(255))
-		d.planted = true
-		return x.instead("updates", out)
+		return out
 	}
 }
 
 // updatesAnother sends an update to the document of an earlier one.
-func updatesAnother(d *drillTrial) func(*exchange) error {
+func updatesAnother(*drillTrial) func(bsoncore.Document) bsoncore.Document {
 	var earlier []byte
-	return func(x *exchange) error {
-		if !x.command.updates() {
-			return d.honestly(x)
-		}
-		docs, err := x.command.documents("updates")
-		if err != nil {
-			return err
-		}
-		id := slices.Clone(docs[0].Lookup("q", "_id").Data)
-		if !d.due() || earlier == nil || bytes.Equal(id, earlier) {
+	return func(doc bsoncore.Document) bsoncore.Document {
+		id := slices.Clone(doc.Lookup("q", "_id").Data)
+		if earlier == nil || bytes.Equal(id, earlier) {
 			earlier = id
-			return d.honestly(x)
+			return nil
 		}
-		out := slices.Clone(docs[0])
+		out := slices.Clone(doc)
 		copy(out[bytes.Index(out, id):], earlier)
-		d.planted = true
-		return x.instead("updates", out)
+		return out
 	}
 }

@@ -126,7 +126,7 @@ type staleLiar struct {
 	confirmed map[net.Conn]func() // notes that a session has received its acknowledgement
 }
 
-func stale(kind staleness) func(*drillTrial) func(*exchange) error {
+func stale(kind staleness) meddler {
 	return func(d *drillTrial) func(*exchange) error {
 		l := &staleLiar{d: d, kind: kind, all: map[bson.ObjectID]*history{}, answered: map[net.Conn]int{},
 			confirmed: map[net.Conn]func(){}}
@@ -155,7 +155,7 @@ func (l *staleLiar) meddle(x *exchange) error {
 		return err
 	}
 	if x.command.updates() && x.accepted() {
-		docs, err := x.command.documents("updates")
+		docs, err := x.command.written()
 		if err != nil {
 			return err
 		}
@@ -233,7 +233,7 @@ func rollsBackRead(d *drillTrial) func(*exchange) error {
 			return err
 		}
 		if x.command.updates() && d.rand.IntN(3) == 0 && x.accepted() {
-			docs, err := x.command.documents("updates")
+			docs, err := x.command.written()
 			if err != nil {
 				return err
 			}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/binary"
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -60,12 +59,12 @@ func transactionOf(c command) string {
 }
 
 // tears drops one of the two inserts of a transaction. With cut, its commit gets no answer.
-func tears(cut bool) func(*drillTrial) func(*exchange) error {
+func tears(cut bool) meddler {
 	return tearsOf("insert", cut, (*exchange).elsewhere)
 }
 
 // tearsUpdate drops one of the two updates of a transaction, which is answered as if it had been applied.
-func tearsUpdate(cut bool) func(*drillTrial) func(*exchange) error {
+func tearsUpdate(cut bool) meddler {
 	return tearsOf("update", cut, func(x *exchange) error {
 		if err := x.elsewhere(); err != nil {
 			return err
@@ -74,7 +73,7 @@ func tearsUpdate(cut bool) func(*drillTrial) func(*exchange) error {
 	})
 }
 
-func tearsOf(name string, cut bool, drop func(*exchange) error) func(*drillTrial) func(*exchange) error {
+func tearsOf(name string, cut bool, drop func(*exchange) error) meddler {
 	return func(d *drillTrial) func(*exchange) error {
 		torn, victim := "", []string{"left", "right"}[d.rand.IntN(2)]
 		return func(x *exchange) error {
@@ -100,17 +99,7 @@ func tearsOf(name string, cut bool, drop func(*exchange) error) func(*drillTrial
 
 // elsewhere sends a write to a collection that nobody reads. So the statement takes part in its transaction.
 func (x *exchange) elsewhere() error {
-	var fields bson.D
-	if err := bson.Unmarshal(x.command.doc, &fields); err != nil {
-		return err
-	}
-	fields[0].Value = "nobody_reads_this"
-	raw, err := bson.Marshal(fields)
-	if err != nil {
-		return err
-	}
-	x.reply, err = x.ask(message(binary.LittleEndian.Uint32(x.request[4:]), raw))
-	return err
+	return x.instead(func(fields bson.D) { fields[0].Value = "nobody_reads_this" })
 }
 
 // losesCommits cuts connections at commits: before they are forwarded, or before their answers.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -125,6 +126,24 @@ func KindIn(dir string) string {
 		}
 	}
 	return ""
+}
+
+// Find returns the directories of the records of some kinds at or below a directory, in alphabetical order, without
+// those inside one of them. What cannot be read is left out.
+func Find(top string, kinds ...string) (dirs []string, err error) {
+	err = filepath.WalkDir(top, func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil && path == top:
+			return err
+		case err != nil || !d.IsDir():
+			return nil
+		case slices.Contains(kinds, KindIn(path)):
+			dirs = append(dirs, path)
+			return fs.SkipDir
+		}
+		return nil
+	})
+	return dirs, err
 }
 
 // Open reads the record of any kind in a directory. If files changed after its end, its validity has a finding. A

@@ -74,13 +74,7 @@ func CapacityObjectives() []string { return []string{"p99<20ms", "errors<0.1%"} 
 func ReadCapacity(r io.Reader) (Capacity, error) { return ReadStrict[Capacity](r, "capacity") }
 
 // Complete fills in the defaults and checks the result; see [Run.Complete].
-func (c *Capacity) Complete() error {
-	c.Defaults()
-	if err := c.Run.Workload.read(); err != nil {
-		return err
-	}
-	return c.Validate()
-}
+func (c *Capacity) Complete() error { return complete(c, &c.Run.Workload) }
 
 // Defaults fills in missing values.
 func (c *Capacity) Defaults() {

@@ -30,13 +30,7 @@ const (
 func ReadDrill(r io.Reader) (Drill, error) { return ReadStrict[Drill](r, "drill") }
 
 // Complete fills in the defaults and checks the result; see [Run.Complete].
-func (s *Drill) Complete() error {
-	s.Defaults()
-	if err := s.Run.Workload.read(); err != nil {
-		return err
-	}
-	return s.Validate()
-}
+func (s *Drill) Complete() error { return complete(s, &s.Run.Workload) }
 
 // Defaults fills in missing values.
 func (s *Drill) Defaults() {

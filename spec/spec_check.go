@@ -31,8 +31,16 @@ const DefaultDatabase = "plimsoll"
 // specification is made. Everything behind that takes a complete specification. Its error has one line per mistake,
 // each of them naming the key.
 func (s *Run) Complete() error {
+	return complete(s, &s.Workload)
+}
+
+// complete completes a specification that has a workload.
+func complete(s interface {
+	Defaults()
+	Validate() error
+}, w *Workload) error {
 	s.Defaults()
-	if err := s.Workload.read(); err != nil {
+	if err := w.read(); err != nil {
 		return err
 	}
 	return s.Validate()

@@ -97,6 +97,18 @@ const separators = ",="
 // maxName is the longest name of a factor or level: tables must stay readable.
 const maxName = 80
 
+// FirstLook is the number of blocks after which a study until decided is judged for the first time.
+const FirstLook = 4
+
+// BatchOf names the batch of levels: those of the factors that are expensive to change. In blocks there is one batch.
+func (s *Study) BatchOf(levels map[string]string) string {
+	var names []string
+	for _, f := range s.Batch {
+		names = append(names, f+"="+levels[f])
+	}
+	return strings.Join(names, ",")
+}
+
 // Validate checks a study with its defaults. The planner checks the paths of factors; see [Study.Complete].
 func (s *Study) Validate() error {
 	errs := []error{

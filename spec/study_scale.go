@@ -8,6 +8,8 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+
+	"github.com/plimsoll-bench/plimsoll/internal/deep"
 )
 
 // A study that repeats a document has the sizes of the document's hardware. A scale adapts it to this machine: data,
@@ -60,39 +62,43 @@ func digits3(x float64) float64 {
 
 func hundredths(x float64) float64 { return math.Round(x*100) / 100 }
 
-// scaledKeys are the keys that a scale changes, by their paths.
+// scaledKeys are the keys that a scale changes, by their paths in a run, a lab or a probe.
 var scaledKeys = map[string]scaled{
-	"workload.records":            {byData, digits3, 1000, countUnit, "fewer documents fit into any cache", true},
-	"load.operations":             {byData, digits3, 100, countUnit, "fewer operations give no result", true},
-	"load.workers":                {byWorkers, math.Round, 1, countUnit, "one worker is the least", true},
-	"load.stages.workers":         {byWorkers, math.Round, 1, countUnit, "one worker is the least", true},
-	"load.rate":                   {byRates, digits3, 1, rateUnit, "one operation a second is the least", false},
-	"load.stages.rate":            {byRates, digits3, 1, rateUnit, "one operation a second is the least", false},
-	"lab.hosts.memory":            {byData, wholeMiB, 256 * mebibyte, sizeUnit, "no server serves with less memory", false},
-	"lab.hosts.router.memory":     {byData, wholeMiB, 256 * mebibyte, sizeUnit, "no server serves with less memory", false},
-	"lab.hosts.config.memory":     {byData, wholeMiB, 256 * mebibyte, sizeUnit, "no server serves with less memory", false},
-	"lab.engine.cache":            {byData, wholeMiB, 64 * mebibyte, sizeUnit, "no server keeps its indexes in a smaller cache", false},
-	"lab.storage.size":            {byData, wholeMiB, 1024 * mebibyte, sizeUnit, "a smaller volume has no room for logs", false},
-	"lab.storage.cache.size":      {byData, wholeMiB, 64 * mebibyte, sizeUnit, "a smaller cache tier holds nothing", false},
-	"lab.hosts.cores":             {byCores, hundredths, 0.25, numberUnit, "servers on less do not start in time", false},
-	"lab.hosts.router.cores":      {byCores, hundredths, 0.25, numberUnit, "servers on less do not start in time", false},
-	"lab.hosts.config.cores":      {byCores, hundredths, 0.25, numberUnit, "servers on less do not start in time", false},
-	"lab.topology.shards":         {byServers, math.Round, 1, countUnit, "one shard is the least", false},
-	"lab.topology.routers":        {byServers, math.Round, 1, countUnit, "one router is the least", false},
-	"lab.topology.config_servers": {byServers, odd, 1, countUnit, "one config server is the least", false},
-	"procedures.threads":          {byWorkers, math.Round, 1, countUnit, "one worker is the least", true},
-	"procedures.steady":           {byData, digits3, 100, countUnit, "fewer operations give no result", false}, // where it is by operations
-	"procedures.capacity":         {byRates, digits3, 1, rateUnit, "one operation a second is the least", false},
-	"probe.threads":               {byWorkers, math.Round, 1, countUnit, "one thread is the least", false},
-	"probe.size":                  {byData, wholeMiB, 64 * mebibyte, sizeUnit, "a smaller file fits into any cache", false},
+	"workload.records":          {byData, digits3, 1000, countUnit, "fewer documents fit into any cache", true},
+	"load.operations":           {byData, digits3, 100, countUnit, "fewer operations give no result", true},
+	"load.workers":              {byWorkers, math.Round, 1, countUnit, "one worker is the least", true},
+	"load.stages.workers":       {byWorkers, math.Round, 1, countUnit, "one worker is the least", true},
+	"load.rate":                 {byRates, digits3, 1, rateUnit, "one operation a second is the least", false},
+	"load.stages.rate":          {byRates, digits3, 1, rateUnit, "one operation a second is the least", false},
+	"hosts.memory":              {byData, wholeMiB, 256 * mebibyte, sizeUnit, "no server serves with less memory", false},
+	"hosts.router.memory":       {byData, wholeMiB, 256 * mebibyte, sizeUnit, "no server serves with less memory", false},
+	"hosts.config.memory":       {byData, wholeMiB, 256 * mebibyte, sizeUnit, "no server serves with less memory", false},
+	"engine.cache":              {byData, wholeMiB, 64 * mebibyte, sizeUnit, "no server keeps its indexes in a smaller cache", false},
+	"storage.size":              {byData, wholeMiB, 1024 * mebibyte, sizeUnit, "a smaller volume has no room for logs", false},
+	"storage.cache.size":        {byData, wholeMiB, 64 * mebibyte, sizeUnit, "a smaller cache tier holds nothing", false},
+	"hosts.cores":               {byCores, hundredths, 0.25, numberUnit, "servers on less do not start in time", false},
+	"hosts.router.cores":        {byCores, hundredths, 0.25, numberUnit, "servers on less do not start in time", false},
+	"hosts.config.cores":        {byCores, hundredths, 0.25, numberUnit, "servers on less do not start in time", false},
+	"topology.shards":           {byServers, math.Round, 1, countUnit, "one shard is the least", false},
+	"topology.routers":          {byServers, math.Round, 1, countUnit, "one router is the least", false},
+	"topology.config_servers":   {byServers, odd, 1, countUnit, "one config server is the least", false},
+	"procedures.threads.from":   {byWorkers, math.Round, 1, countUnit, "one worker is the least", true},
+	"procedures.threads.to":     {byWorkers, math.Round, 1, countUnit, "one worker is the least", true},
+	"procedures.threads.levels": {byWorkers, math.Round, 1, countUnit, "one worker is the least", true},
+	"procedures.steady.from":    {byData, digits3, 100, countUnit, "fewer operations give no result", false}, // where it is by operations
+	"procedures.steady.to":      {byData, digits3, 100, countUnit, "fewer operations give no result", false},
+	"procedures.capacity.from":  {byRates, digits3, 1, rateUnit, "one operation a second is the least", false},
+	"procedures.capacity.to":    {byRates, digits3, 1, rateUnit, "one operation a second is the least", false},
+	"threads":                   {byWorkers, math.Round, 1, countUnit, "one thread is the least", false},
+	"size":                      {byData, wholeMiB, 64 * mebibyte, sizeUnit, "a smaller file fits into any cache", false},
 }
 
 // mongodFloors are the higher floors of mongod: WiredTiger refuses a smaller cache, and a host needs memory for the
 // server and its connections too.
 var mongodFloors = map[string]scaled{
-	"lab.engine.cache":        {least: 256 * mebibyte, why: "WiredTiger refuses a smaller cache"},
-	"lab.hosts.memory":        {least: 512 * mebibyte, why: "a mongod with the smallest cache of WiredTiger needs it"},
-	"lab.hosts.config.memory": {least: 512 * mebibyte, why: "a mongod with the smallest cache of WiredTiger needs it"},
+	"engine.cache":        {least: 256 * mebibyte, why: "WiredTiger refuses a smaller cache"},
+	"hosts.memory":        {least: 512 * mebibyte, why: "a mongod with the smallest cache of WiredTiger needs it"},
+	"hosts.config.memory": {least: 512 * mebibyte, why: "a mongod with the smallest cache of WiredTiger needs it"},
 }
 
 // scaler scales one specification and remembers the floors that applied.
@@ -106,11 +112,12 @@ type scaler struct {
 
 // how returns how the value of a key is scaled, and its factor; 1 for keys that stay.
 func (x *scaler) how(path string) (scaled, float64) {
-	how, ok := scaledKeys[path]
+	key := strings.Replace(strings.TrimPrefix(path, "lab."), ".baseline", "", 1)
+	how, ok := scaledKeys[key]
 	if !ok {
 		return how, 1
 	}
-	if floor, ok := mongodFloors[path]; ok && x.engine == LabMongod {
+	if floor, ok := mongodFloors[key]; ok && x.engine == LabMongod {
 		how.least, how.why = floor.least, floor.why
 	}
 	factor := how.by(x.by).Or1()
@@ -125,22 +132,25 @@ func (x *scaler) how(path string) (scaled, float64) {
 // error if two levels of a factor become equal. It must be called before [Study.Defaults], because defaults are not
 // scaled.
 func (s *Study) Scaled(by Scale) (Study, []Left, error) {
-	out := *s
 	if s.Scale != nil && s.Scale.Applied {
-		return out, nil, nil
+		return *s, nil, nil
 	}
+	out := deep.Copy(*s)
 	x := scaler{by: by}
 	if s.Lab != nil {
 		x.engine, x.sharded = s.Lab.Engine.Name, s.Lab.Topology.Kind == LabSharded
-		out.Lab = x.lab(*s.Lab)
+		x.walk(reflect.ValueOf(out.Lab).Elem(), "lab")
 	}
-	x.run(&out.Run)
-	if s.Procedures != nil {
-		out.Procedures = x.procedures(*s.Procedures)
+	x.walk(reflect.ValueOf(&out.Run).Elem(), "")
+	if p := out.Procedures; p != nil {
+		x.walk(reflect.ValueOf(p).Elem(), "procedures")
+		x.distinct(s.Procedures.Threads, p.Threads)
+		if p.Baseline != nil {
+			x.distinct(s.Procedures.Baseline.Threads, p.Baseline.Threads)
+		}
 	}
-	out.Factors = nil
-	for _, f := range s.Factors {
-		out.Factors = append(out.Factors, x.factor(f))
+	for i, f := range out.Factors {
+		out.Factors[i] = x.factor(f)
 	}
 	by.Applied = true
 	out.Scale, out.Floors = &by, x.left
@@ -148,7 +158,7 @@ func (s *Study) Scaled(by Scale) (Study, []Left, error) {
 }
 
 // value scales the number at a path. Zero, which is absent, stays.
-func (x *scaler) value(path, at string, from float64) float64 {
+func (x *scaler) value(path string, from float64) float64 {
 	how, factor := x.how(path)
 	if factor == 1 || from <= 0 {
 		return from
@@ -158,7 +168,7 @@ func (x *scaler) value(path, at string, from float64) float64 {
 		return from
 	}
 	if least := how.least; to < least {
-		x.left = append(x.left, Left{What: at, From: how.unit.text(from), To: how.unit.text(least),
+		x.left = append(x.left, Left{What: path, From: how.unit.text(from), To: how.unit.text(least),
 			Why: fmt.Sprintf("%s of %s is too little: %s", Fraction(factor), how.unit.text(from), how.why)})
 		to = least
 	}
@@ -200,109 +210,55 @@ func (u scaledUnit) parse(v any) (float64, error) {
 	return float64(n), err
 }
 
-func (x *scaler) run(r *Run) {
-	r.Workload.Records = Count(x.value("workload.records", "workload.records", float64(r.Workload.Records)))
-	l := &r.Load
-	l.Operations = Count(x.value("load.operations", "load.operations", float64(l.Operations)))
-	l.Workers = Count(x.value("load.workers", "load.workers", float64(l.Workers)))
-	l.Rate = Rate(x.value("load.rate", "load.rate", float64(l.Rate)))
-	l.Stages = slices.Clone(l.Stages)
-	for i := range l.Stages {
-		s := &l.Stages[i]
-		s.Workers = Count(x.value("load.stages.workers", "load.stages.workers", float64(s.Workers)))
-		s.Rate = Rate(x.value("load.stages.rate", "load.stages.rate", float64(s.Rate)))
-	}
-}
-
-func (x *scaler) lab(l Lab) *Lab {
-	size := func(path string, s *Size) { *s = Size(x.value(path, path, float64(*s))) }
-	cores := func(path string, c *float64) { *c = x.value(path, path, *c) }
-	size("lab.hosts.memory", &l.Hosts.Memory)
-	cores("lab.hosts.cores", &l.Hosts.Cores)
-	for _, of := range []struct {
-		path   string
-		limits **HostLimits
-	}{{"lab.hosts.router", &l.Hosts.Router}, {"lab.hosts.config", &l.Hosts.Config}} {
-		if *of.limits != nil {
-			own := **of.limits
-			size(of.path+".memory", &own.Memory)
-			cores(of.path+".cores", &own.Cores)
-			*of.limits = &own
+// walk scales the numbers of a specification.
+func (x *scaler) walk(v reflect.Value, path string) {
+	switch {
+	case !v.CanSet():
+	case v.Kind() == reflect.Struct:
+		if s, ok := v.Interface().(Steady); ok && s.By != "operations" {
+			return
+		}
+		for i := range v.NumField() {
+			x.walk(v.Field(i), strings.Trim(path+"."+KeyOf(v.Type().Field(i)), "."))
+		}
+	case v.Kind() == reflect.Pointer && !v.IsNil():
+		x.walk(v.Elem(), path)
+	case v.Kind() == reflect.Slice:
+		for i := range v.Len() {
+			x.walk(v.Index(i), path)
+		}
+	case v.CanInt() || v.CanFloat():
+		number := reflect.TypeFor[float64]()
+		from := v.Convert(number).Float()
+		if to := x.value(path, from); to != from {
+			v.Set(reflect.ValueOf(to).Convert(v.Type()))
 		}
 	}
-	servers := func(path string, n *Count) { *n = Count(x.value(path, path, float64(*n))) }
-	servers("lab.topology.shards", &l.Topology.Shards)
-	servers("lab.topology.routers", &l.Topology.Routers)
-	servers("lab.topology.config_servers", &l.Topology.ConfigServers)
-	size("lab.engine.cache", &l.Engine.Cache)
-	size("lab.storage.size", &l.Storage.Size)
-	if l.Storage.Cache != nil {
-		own := *l.Storage.Cache
-		size("lab.storage.cache.size", &own.Size)
-		l.Storage.Cache = &own
-	}
-	return &l
 }
 
-func (x *scaler) procedures(p Procedures) *Procedures {
-	if p.Baseline != nil {
-		own := *p.Baseline
-		own.Threads, own.Steady = x.threads(own.Threads), x.steady(own.Steady)
-		p.Baseline = &own
+// distinct refuses levels of a procedure that became equal.
+func (x *scaler) distinct(before, after *Threads) {
+	if after == nil {
+		return
 	}
-	p.Threads, p.Steady = x.threads(p.Threads), x.steady(p.Steady)
-	if p.Capacity != nil {
-		own := *p.Capacity
-		own.From = Rate(x.value("procedures.capacity", "procedures.capacity.from", float64(own.From)))
-		own.To = Rate(x.value("procedures.capacity", "procedures.capacity.to", float64(own.To)))
-		p.Capacity = &own
-	}
-	return &p
-}
-
-func (x *scaler) threads(t *Threads) *Threads {
-	if t == nil {
-		return nil
-	}
-	own := *t
-	own.From = Count(x.value("procedures.threads", "procedures.threads.from", float64(own.From)))
-	own.To = Count(x.value("procedures.threads", "procedures.threads.to", float64(own.To)))
-	own.Levels = slices.Clone(own.Levels)
-	for i, l := range own.Levels {
-		own.Levels[i] = Count(x.value("procedures.threads", "procedures.threads.levels", float64(l)))
-		if i > 0 && own.Levels[i] == own.Levels[i-1] {
+	for i, l := range after.Levels {
+		if i > 0 && l == after.Levels[i-1] {
 			x.errs = append(x.errs, fmt.Errorf("procedures.threads: the levels %v and %v both become %v at %v. Use a larger scale, or remove one",
-				t.Levels[i-1], t.Levels[i], own.Levels[i], x.by.Workers))
+				before.Levels[i-1], before.Levels[i], l, x.by.Workers))
 		}
 	}
-	return &own
-}
-
-func (x *scaler) steady(s *Steady) *Steady {
-	if s == nil || s.By != "operations" {
-		return s
-	}
-	own := *s
-	own.From = Count(x.value("procedures.steady", "procedures.steady.from", float64(own.From)))
-	own.To = Count(x.value("procedures.steady", "procedures.steady.to", float64(own.To)))
-	return &own
 }
 
 // factor scales the levels of a factor.
 func (x *scaler) factor(f Factor) Factor {
-	f.Levels = slices.Clone(f.Levels)
 	before := slices.Clone(f.Levels)
 	for i := range f.Levels {
 		l := &f.Levels[i]
 		if l.Set != nil {
-			set := maps.Clone(l.Set)
-			for _, path := range slices.Sorted(maps.Keys(set)) {
-				set[path] = x.any(path, path, set[path])
-			}
-			l.Set = set
+			l.Set, _ = x.any("", l.Set).(map[string]any)
 			continue
 		}
-		value := x.any(f.Path, f.Path, l.Value)
+		value := x.any(f.Path, l.Value)
 		if l.Name == "" && !reflect.DeepEqual(value, l.Value) {
 			l.Name = levelName(l.Value) // the document's, for its figures
 		}
@@ -332,20 +288,20 @@ func (x *scaler) collapsed(f Factor, before []Level) error {
 }
 
 // any scales the value, mapping or list that a level sets at a path.
-func (x *scaler) any(path, at string, v any) any {
+func (x *scaler) any(path string, v any) any {
 	switch v := v.(type) {
 	case nil:
 		return nil
 	case map[string]any:
 		out := make(map[string]any, len(v))
 		for _, k := range slices.Sorted(maps.Keys(v)) {
-			out[k] = x.any(path+"."+k, at+"."+k, v[k])
+			out[k] = x.any(strings.TrimPrefix(path+"."+k, "."), v[k])
 		}
 		return out
 	case []any:
 		out := make([]any, len(v))
 		for i := range v {
-			out[i] = x.any(path, at, v[i])
+			out[i] = x.any(path, v[i])
 		}
 		return out
 	}
@@ -357,7 +313,7 @@ func (x *scaler) any(path, at string, v any) any {
 	if err != nil {
 		return v // the planner refuses it with its place
 	}
-	if to := x.value(path, at, from); to != from {
+	if to := x.value(path, from); to != from {
 		return how.unit.plain(to)
 	}
 	return v
@@ -383,17 +339,8 @@ func (s Scale) String() string {
 // Scaled returns the probe with its threads and the size of its file scaled.
 func (p PartProbe) Scaled(by Scale) (PartProbe, []Left) {
 	x := scaler{by: by}
-	p.Storage.Size = Size(x.value("lab.storage.size", "storage.size", float64(p.Storage.Size)))
-	if p.Storage.Cache != nil {
-		own := *p.Storage.Cache
-		own.Size = Size(x.value("lab.storage.cache.size", "storage.cache.size", float64(own.Size)))
-		p.Storage.Cache = &own
-	}
-	p.Size = Size(x.value("probe.size", "size", float64(p.Size)))
-	p.Threads = slices.Clone(p.Threads)
-	for i, n := range p.Threads {
-		p.Threads[i] = Count(x.value("probe.threads", "threads", float64(n)))
-	}
+	p = deep.Copy(p)
+	x.walk(reflect.ValueOf(&p).Elem(), "")
 	p.Threads = slices.Compact(p.Threads)
 	return p, x.left
 }

@@ -20,10 +20,8 @@ import (
 // dataSet is data that configurations of a study load and share.
 type dataSet struct {
 	record.DataSet
-	id    string // of the documents
-	moved bool   // not in the base run's database or directory
-	used  bool   // while estimating: the next trial must reload it
-	lab   string // key of its lab, or ""
+	moved bool // not in the base run's database or directory
+	used  bool // while estimating: the next trial must reload it
 }
 
 // shape is what a workload loads.
@@ -157,7 +155,7 @@ func (s *sharer) assign(asked *spec.Run, lab string, sh shape) (*dataSet, error)
 		return set, nil
 	}
 	set := &dataSet{DataSet: record.DataSet{Target: store.Redact(asked.Target), Collection: store.Redact(sh.collection),
-		Records: sh.records, DocumentBytes: sh.document}, id: sh.id, moved: moved, lab: lab}
+		Records: sh.records, DocumentBytes: sh.document}, moved: moved}
 	if server {
 		set.Database = asked.Database
 	}

@@ -279,7 +279,7 @@ func (p *Plan) power() []record.Power {
 	asked := &p.Spec
 	within := 0
 	for _, c := range p.Configurations[1:] {
-		if asked.Order != spec.OrderBatched || batchKey(asked, c) == batchKey(asked, p.Configurations[0]) {
+		if asked.BatchOf(c.Levels) == asked.BatchOf(p.Configurations[0].Levels) {
 			within++
 		}
 	}
@@ -330,13 +330,10 @@ func effect(d, cv float64) *float64 {
 	return &x
 }
 
-// firstLook is the number of blocks after which a study until decided is judged for the first time (study/judge).
-const firstLook = 4
-
 func (p *Plan) checkBudget() error {
 	budget, needed := p.Spec.Budget, p.Estimate.Seconds
 	if p.Spec.UntilDecided { // it ends at its budget, if its first look is within that
-		needed *= min(1, firstLook/float64(p.Spec.Trials))
+		needed *= min(1, spec.FirstLook/float64(p.Spec.Trials))
 	}
 	if budget == 0 || needed <= budget.Std().Seconds() {
 		return nil

@@ -81,7 +81,7 @@ func (o *order) orders(group []int, trials int) [][]int {
 	}
 	var all [][]int
 	for len(all) < trials {
-		all = append(all, balanced(o.rng, group, firstLook)...)
+		all = append(all, balanced(o.rng, group, spec.FirstLook)...)
 	}
 	return all[:trials]
 }
@@ -91,7 +91,7 @@ func (o *order) groups() [][]int {
 	var groups [][]int
 	at := map[string]int{}
 	for i, c := range o.configs {
-		key := batchKey(o.spec, c)
+		key := o.spec.BatchOf(c.Levels)
 		g, ok := at[key]
 		if !ok {
 			g = len(groups)
@@ -101,15 +101,6 @@ func (o *order) groups() [][]int {
 		groups[g] = append(groups[g], i)
 	}
 	return groups
-}
-
-// batchKey names the levels of the expensive factors.
-func batchKey(asked *spec.Study, c record.Configuration) string {
-	var levels []string
-	for _, f := range asked.Batch {
-		levels = append(levels, f+"="+c.Levels[f])
-	}
-	return strings.Join(levels, ",")
 }
 
 // balanced returns so many random orders of a list, in random order: each with its reverse, so that of two elements
@@ -162,7 +153,7 @@ func (o *order) text() []string {
 	if asked.Order == spec.OrderBatched {
 		keys := map[string]string{}
 		for _, c := range o.configs {
-			keys[c.ID] = batchKey(o.spec, c)
+			keys[c.ID] = o.spec.BatchOf(c.Levels)
 		}
 		n, batches := stretches(o.trials, keys)
 		out = append(out,

@@ -110,7 +110,7 @@ func NewPlan(asked spec.Study, o PlanOptions) (*Plan, error) {
 	p.Order = slices.Concat(order.text(), p.redeployText(), p.storageText())
 	if asked.UntilDecided {
 		p.Notes = append(p.Notes, fmt.Sprintf("the study ends when every configuration has a verdict: it is judged after %d blocks, "+
-			"whenever their number has doubled, and at the end. Trials and times are the largest", firstLook))
+			"whenever their number has doubled, and at the end. Trials and times are the largest", spec.FirstLook))
 	}
 	if err := p.check(o); err != nil {
 		return nil, err

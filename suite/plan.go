@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/plimsoll-bench/plimsoll/disk"
 	"github.com/plimsoll-bench/plimsoll/drill"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/run"
@@ -326,7 +325,6 @@ func (p *planner) drill(part *Planned, asked spec.Drill, repeat spec.Count) erro
 		return err
 	}
 	part.Plan.Drill = &asked
-	part.Estimate = drillSeconds(asked)
 	if asked.Lab == nil {
 		return nil
 	}
@@ -334,26 +332,6 @@ func (p *planner) drill(part *Planned, asked spec.Drill, repeat spec.Count) erro
 		p.leave(part, why)
 	}
 	return nil
-}
-
-// The assumed times of drills if nothing was measured: to bring a lab up, and to read all documents.
-const (
-	assumedBringUp = 20.0
-	assumedAudit   = 10.0
-)
-
-func drillSeconds(asked spec.Drill) float64 {
-	run := asked.Run
-	last := run.Load.Warmup.Std() + run.Load.Duration.Std()
-	for _, s := range run.Load.Stages {
-		last += s.Duration.Std()
-	}
-	rounds := float64(max(1, asked.Repeat))
-	ups := 1.0
-	if asked.Fresh {
-		ups = rounds
-	}
-	return asked.Delay().Seconds() + rounds*(last.Seconds()+assumedAudit) + ups*assumedBringUp
 }
 
 // probe checks a probe and the volume that it looks at.
@@ -370,19 +348,12 @@ func (p *planner) probe(part *Planned, asked spec.PartProbe) error {
 		return err
 	}
 	part.Plan.Probe = &asked
-	part.Estimate = probeSeconds(asked)
 	if p.o.CheckVolume != nil {
 		if err := p.o.CheckVolume(lab); err != nil {
 			p.leave(part, "its volume cannot be created here: "+oneLine(err))
 		}
 	}
 	return nil
-}
-
-func probeSeconds(asked spec.PartProbe) float64 {
-	s, _ := probeSpec("", asked)
-	_, total := disk.Estimate(s)
-	return total.Seconds() + assumedBringUp/4
 }
 
 // cannot says why this machine cannot bring a lab up; "" if it can.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/measure"
+	"github.com/plimsoll-bench/plimsoll/measure/stats"
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
@@ -90,7 +91,7 @@ func (c *Choice) why() string {
 
 func (f *Factor) leaveOut(i int) record.BacktestPoint {
 	l := &f.Levels[i]
-	p := record.BacktestPoint{Level: l.Name, Size: l.Size, N: len(l.Throughput), Measured: mean(l.Throughput),
+	p := record.BacktestPoint{Level: l.Name, Size: l.Size, N: len(l.Throughput), Measured: stats.Middle(l.Throughput),
 		Beyond: l.Size > 0 && (i == 0 || i == len(f.Levels)-1)}
 	c, err := Choose(without(f.Levels, i))
 	if err != nil {

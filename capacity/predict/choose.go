@@ -84,7 +84,7 @@ func candidate(m *Model, levels []Level) Candidate {
 			continue
 		}
 		if x, ok := g.at1(&levels[i]); ok {
-			d := math.Log(mean(levels[i].Throughput) / x)
+			d := math.Log(stats.Middle(levels[i].Throughput) / x)
 			sum, c.Left = sum+d*d, c.Left+1
 		}
 	}
@@ -108,13 +108,12 @@ type Prediction struct {
 	Throughput     float64 // 0 beyond the measured levels
 	stats.Interval         // Low is 0 beyond the measured levels
 	Beyond         bool    // the measured levels
-	Nearest        *Level  // the nearest measured level
 }
 
 // Predict predicts the mean throughput of a level, or, if trials is not 0, what so many trials of it show. The error
 // says why nothing can be said about it.
 func (c *Choice) Predict(l *Level, trials int) (Prediction, error) {
-	p := Prediction{Nearest: nearestLevel(c.levels, l)}
+	var p Prediction
 	inward, err := c.outside(l)
 	if p.Beyond = inward != nil; err != nil {
 		return p, err
@@ -165,7 +164,7 @@ func checkOuter(levels []Level) error {
 			return fmt.Errorf("beyond the measured levels there is an upper limit only if the others predict one for the outermost level (%s): %w", l.Name, err)
 		}
 		_, limit, ok := c.interval(l, len(l.Throughput))
-		if x := mean(l.Throughput); !ok || x > limit.High {
+		if x := stats.Middle(l.Throughput); !ok || x > limit.High {
 			return fmt.Errorf("throughput grew faster up to %s (%s/s) than the other levels show (at most %s/s), so there is no upper limit beyond it",
 				l.Name, figure.Rate(x), figure.Rate(limit.High))
 		}
@@ -225,16 +224,4 @@ func reach(levels []Level, l *Level) (inward []Level, err error) {
 		}
 	}
 	return nil, nil
-}
-
-// nearestLevel is the level whose size is nearest, by ratio; the first one if there are no sizes.
-func nearestLevel(levels []Level, l *Level) *Level {
-	best := &levels[0]
-	for i := range levels {
-		m := &levels[i]
-		if l.Size > 0 && m.Size > 0 && math.Abs(math.Log(m.Size/l.Size)) < math.Abs(math.Log(best.Size/l.Size)) {
-			best = m
-		}
-	}
-	return best
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
+	"github.com/plimsoll-bench/plimsoll/measure/stats"
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
@@ -40,7 +41,7 @@ func (s *Study) Curve(f *spec.Factor) (c Curve, ok bool) {
 	c = Curve{Factor: f.Title(), Model: choice.Name, Now: sizeOf(s.value(s.baseline(), f.Path))}
 	first, last := levels[0].Size, levels[len(levels)-1].Size
 	whole := !slices.ContainsFunc(levels, func(l Level) bool { return l.Size != math.Trunc(l.Size) })
-	m := mean(base.Throughput)
+	m := stats.Middle(base.Throughput)
 	for _, x := range logarithmic(first, last, 49) {
 		x = max(first, min(x, last)) // rounded
 		if whole {

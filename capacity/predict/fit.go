@@ -8,7 +8,6 @@ import (
 	"math"
 	"slices"
 
-	"github.com/plimsoll-bench/plimsoll/capacity"
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/measure/stats"
 )
@@ -50,7 +49,7 @@ func (m *Model) tabulate(levels []Level) *table {
 	t := &table{Model: m, levels: levels}
 	var measured []float64
 	for i := range levels {
-		measured = append(measured, mean(levels[i].Throughput))
+		measured = append(measured, stats.Middle(levels[i].Throughput))
 	}
 	for shape := range m.grid() {
 		rows, err := m.rows(levels, measured, shape)
@@ -138,7 +137,7 @@ func (m *Model) grid() iter.Seq[[]float64] {
 
 // at fits the coefficients for one shape. sum is that of the squares of the residuals.
 func (m *Model) at(rows [][]float64, shape []float64) (f *Fitted, sum float64, err error) {
-	c, ok := nonNegative(rows)
+	c, ok := stats.NonNegative(rows)
 	if !ok {
 		return nil, 0, errors.New("a fact that it needs does not vary")
 	}
@@ -220,7 +219,7 @@ func (f *Fitted) spread(levels []Level) error {
 	f.trial, n = trialVariance(levels)
 	f.Spread = math.Sqrt(max(sum/f.df, f.trial/n))
 	f.lack = f.Spread*f.Spread - f.trial/n
-	inverse, ok := invert(normal(rows))
+	inverse, ok := stats.InverseNormal(rows)
 	if !ok {
 		return errors.New("a fact that it needs does not vary enough to distinguish its parameters")
 	}
@@ -258,7 +257,7 @@ func (f *Fitted) Predict(l *Level, trials int) (x float64, iv stats.Interval, ok
 func trialVariance(levels []Level) (variance, n float64) {
 	sum, df := 0.0, 0.0
 	for _, l := range levels {
-		m := math.Log(mean(l.Throughput))
+		m := math.Log(stats.Middle(l.Throughput))
 		for _, x := range l.Throughput {
 			d := math.Log(x) - m
 			sum += d * d
@@ -266,107 +265,4 @@ func trialVariance(levels []Level) (variance, n float64) {
 		df, n = df+float64(len(l.Throughput)-1), n+float64(len(l.Throughput))
 	}
 	return sum / max(df, 1), n / float64(len(levels))
-}
-
-// mean is the geometric mean.
-func mean(xs []float64) float64 {
-	sum := 0.0
-	for _, x := range xs {
-		sum += math.Log(x)
-	}
-	return math.Exp(sum / cmp.Or(float64(len(xs)), 1))
-}
-
-// nonNegative minimises Σ(1 − Σcⱼrⱼ)² with c ≥ 0: the best of all minima in which some coefficients are 0. ok is false
-// if the columns do not differ.
-func nonNegative(rows [][]float64) (best []float64, ok bool) {
-	p := len(rows[0])
-	if _, ok := invert(normal(rows)); !ok {
-		return nil, false
-	}
-	least := math.Inf(1)
-	for mask := 1; mask < 1<<p; mask++ {
-		var use []int
-		for j := range p {
-			if mask>>j&1 == 1 {
-				use = append(use, j)
-			}
-		}
-		part := make([][]float64, len(rows))
-		for i, r := range rows {
-			for _, j := range use {
-				part[i] = append(part[i], r[j])
-			}
-		}
-		inverse, solved := invert(normal(part))
-		if !solved {
-			continue
-		}
-		c, valid := make([]float64, p), true
-		for a, j := range use {
-			for b := range use {
-				for _, r := range part {
-					c[j] += inverse[a][b] * r[b]
-				}
-			}
-			valid = valid && c[j] >= 0
-		}
-		sum := 0.0
-		for _, r := range rows {
-			d := 1.0
-			for j, x := range r {
-				d -= c[j] * x
-			}
-			sum += d * d
-		}
-		if valid && sum < least*(1-1e-9) {
-			best, least = c, sum
-		}
-	}
-	return best, best != nil
-}
-
-func normal(rows [][]float64) [][]float64 {
-	p := len(rows[0])
-	m := make([][]float64, p)
-	for i := range m {
-		m[i] = make([]float64, p)
-		for j := range m[i] {
-			for _, r := range rows {
-				m[i][j] += r[i] * r[j]
-			}
-		}
-	}
-	return m
-}
-
-// invert inverts a small symmetric matrix. Rows and columns are scaled first, so that near
-// singularity is the same for all units.
-func invert(m [][]float64) ([][]float64, bool) {
-	n := len(m)
-	scale := make([]float64, n)
-	for i := range m {
-		if scale[i] = math.Sqrt(m[i][i]); !(scale[i] > 0) || math.IsInf(scale[i], 0) {
-			return nil, false
-		}
-	}
-	a := make([][]float64, n)
-	for i := range a {
-		a[i] = make([]float64, 2*n)
-		for j := range n {
-			a[i][j] = m[i][j] / scale[i] / scale[j]
-		}
-		a[i][n+i] = 1
-	}
-	if !capacity.Eliminate(a, 1e-9) {
-		return nil, false
-	}
-	out := make([][]float64, n)
-	for i := range out {
-		out[i] = make([]float64, n)
-		for j := range n {
-			out[i][j] = a[i][n+j] / scale[i] / scale[j]
-		}
-	}
-	return out, true
 }

@@ -1,12 +1,9 @@
 package predict
 
 import (
-	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/plimsoll-bench/plimsoll/capacity"
 	"github.com/plimsoll-bench/plimsoll/lab/faultfs"
@@ -74,11 +71,11 @@ func levelOf(s *record.Study, c *record.Configuration, f *spec.Factor) (Level, e
 			l.Throughput = append(l.Throughput, x)
 		}
 	}
-	run, lab, err := specified(s, c)
+	of, err := capacity.Configure(s, c.Set)
 	if err != nil {
 		return l, err
 	}
-	l.Facts = factsOf(run, lab)
+	l.Facts = factsOf(of.Run, of.Lab)
 	return l, nil
 }
 
@@ -94,50 +91,6 @@ func sizeOf(level string) float64 {
 		return float64(x)
 	}
 	return 0
-}
-
-// treeOf is the run and the lab of a configuration as the JSON that a study has.
-func treeOf(s *record.Study, c *record.Configuration) (tree map[string]any, err error) {
-	b, err := json.Marshal(map[string]any{"run": s.Base, "lab": s.Specification.Lab})
-	if err != nil {
-		return nil, err
-	}
-	if err = json.Unmarshal(b, &tree); err != nil {
-		return nil, err
-	}
-	for _, path := range slices.Sorted(maps.Keys(c.Set)) {
-		at, keys := tree, strings.Split(path, ".")
-		if keys[0] != "lab" {
-			keys = append([]string{"run"}, keys...)
-		}
-		for _, key := range keys[:len(keys)-1] {
-			below, ok := at[key].(map[string]any)
-			if !ok {
-				below = map[string]any{}
-				at[key] = below
-			}
-			at = below
-		}
-		at[keys[len(keys)-1]] = c.Set[path]
-	}
-	return tree, nil
-}
-
-// specified is the run of a configuration, and its lab, nil without one.
-func specified(s *record.Study, c *record.Configuration) (run spec.Run, lab *spec.Lab, err error) {
-	var out struct {
-		Run spec.Run  `json:"run"`
-		Lab *spec.Lab `json:"lab"`
-	}
-	tree, err := treeOf(s, c)
-	if err != nil {
-		return run, nil, err
-	}
-	b, err := json.Marshal(tree)
-	if err == nil {
-		err = json.Unmarshal(b, &out)
-	}
-	return out.Run, out.Lab, err
 }
 
 // factsOf returns what models know about a run on a lab.

@@ -5,9 +5,9 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 
+	"github.com/plimsoll-bench/plimsoll/capacity"
 	"github.com/plimsoll-bench/plimsoll/internal/nearest"
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/measure/stats"
@@ -79,7 +79,7 @@ func WhatIf(studies []Study, text string, tool record.Tool) (*record.WhatIf, err
 	if len(base.Throughput) == 0 {
 		return nil, fmt.Errorf("%s: its baseline has no valid trial. Run the study, or resume it", first.Dir)
 	}
-	x, below, above, beyond := mean(base.Throughput), 0.0, 0.0, false // below and above: squares of logarithms
+	x, below, above, beyond := stats.Middle(base.Throughput), 0.0, 0.0, false // below and above: squares of logarithms
 	for _, a := range asked {
 		now := first.value(first.baseline(), a.Path)
 		if sameValue(now, a.Value) {
@@ -134,7 +134,7 @@ func (s *Study) Baseline() float64 {
 	if err != nil || len(l.Throughput) == 0 {
 		return 0
 	}
-	return mean(l.Throughput)
+	return stats.Middle(l.Throughput)
 }
 
 func (s *Study) baseline() *record.Configuration {
@@ -157,25 +157,8 @@ func (s *Study) level(c *record.Configuration, set map[string]any) (Level, error
 
 // value is the text of the value of a path in a configuration.
 func (s *Study) value(c *record.Configuration, path string) string {
-	tree, err := treeOf(s.Study, c)
-	if err != nil {
-		return ""
-	}
-	var at any = tree
-	if !strings.HasPrefix(path, "lab.") {
-		at = tree["run"]
-	}
-	for key := range strings.SplitSeq(path, ".") {
-		m, _ := at.(map[string]any)
-		at = m[key]
-	}
-	if at == nil {
-		return ""
-	}
-	if x, ok := at.(float64); ok {
-		return strconv.FormatFloat(x, 'f', -1, 64)
-	}
-	return fmt.Sprint(at)
+	of, _ := capacity.Configure(s.Study, c.Set)
+	return of.Value(path)
 }
 
 func sameValue(a, b string) bool {
@@ -232,7 +215,7 @@ func (s *Study) answer(c *record.WhatIfChange, f *spec.Factor, a Asked) {
 			c.Basis, c.Why = "measured", fmt.Sprintf("n = %d", len(levels[j].Throughput))
 			if !known {
 				c.Why = "measured once, so there is no interval"
-				r.Ratio = mean(levels[j].Throughput) / mean(base.Throughput)
+				r.Ratio = stats.Middle(levels[j].Throughput) / stats.Middle(base.Throughput)
 				r.Low, r.High = r.Ratio, r.Ratio
 			}
 			set(r.Ratio, r.Interval)
@@ -244,7 +227,7 @@ func (s *Study) answer(c *record.WhatIfChange, f *spec.Factor, a Asked) {
 		c.Why = err.Error()
 		return
 	}
-	l, err := s.level(s.baseline(), map[string]any{a.Path: plain(a.Value)})
+	l, err := s.level(s.baseline(), map[string]any{a.Path: a.Value})
 	if err != nil {
 		c.Why = err.Error()
 		return
@@ -255,20 +238,12 @@ func (s *Study) answer(c *record.WhatIfChange, f *spec.Factor, a Asked) {
 		c.Basis, c.Why = choice.Name, err.Error()
 		return
 	}
-	m := mean(base.Throughput)
+	m := stats.Middle(base.Throughput)
 	c.Basis, c.Beyond, c.Why = choice.Name, p.Beyond, choice.why()
 	set(p.Throughput/m, stats.Interval{Low: p.Low / m, High: p.High / m})
 	if p.Beyond {
 		c.Ratio, c.Low = nil, nil
 	}
-}
-
-// plain is a value as a specification has it.
-func plain(text string) any {
-	if x, err := strconv.ParseFloat(text, 64); err == nil {
-		return x
-	}
-	return text
 }
 
 // nearestOf is the measured configuration with the most keys as asked, and among these the one with the nearest sizes.
@@ -290,7 +265,8 @@ func nearestOf(s Study, asked []Asked) record.WhatIfPoint {
 			}
 		}
 		if distance < least-1e-9 {
-			best = record.WhatIfPoint{Study: s.Dir, Configuration: c.ID, N: len(l.Throughput), Throughput: mean(l.Throughput)}
+			best = record.WhatIfPoint{Study: s.Dir, Configuration: c.ID, N: len(l.Throughput),
+				Throughput: stats.Middle(l.Throughput)}
 			least = distance
 		}
 	}

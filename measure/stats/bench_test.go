@@ -9,7 +9,7 @@ func BenchmarkPairedRatio(b *testing.B) {
 	r := rand.New(rand.NewPCG(1, 1))
 	base, value := scatter(r, 10, 100, 0.03), scatter(r, 10, 105, 0.03)
 	for b.Loop() {
-		PairedRatio(base, value, 0.95)
+		pairedRatio(base, value, 0.95)
 	}
 }
 

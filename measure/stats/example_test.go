@@ -2,15 +2,20 @@ package stats_test
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/plimsoll-bench/plimsoll/measure/stats"
 )
 
-func ExamplePairedRatio() {
+func ExampleBlockRatio() {
 	// Operations per second in six blocks, before and after a change.
 	before := []float64{1012, 998, 1005, 1022, 989, 1010}
 	after := []float64{1065, 1041, 1051, 1079, 1033, 1050}
-	r, ok := stats.PairedRatio(before, after, 0.95)
+	var logs []float64
+	for i := range before {
+		logs = append(logs, math.Log(after[i]/before[i]))
+	}
+	r, ok := stats.BlockRatio(logs, 0.95)
 	fmt.Printf("%.3f (%.3f to %.3f), p = %.2g, %v\n", r.Ratio, r.Low, r.High, r.P, ok)
 	fmt.Printf("not within 3 %%: p = %.2g\n", stats.EquivalenceP(r, 0.03))
 	fmt.Printf("within 6 %%: p = %.2g\n", stats.EquivalenceP(r, 0.06))

@@ -51,7 +51,7 @@ func FuzzStatistics(f *testing.F) {
 		xs := decode(data)
 		a, b := xs[:len(xs)/2], xs[len(xs)/2:len(xs)/2*2]
 		checkMeans(t, xs, confidence)
-		for _, ratio := range []func(a, b []float64, c float64) (Ratio, bool){PairedRatio, UnpairedRatio} {
+		for _, ratio := range []func(a, b []float64, c float64) (Ratio, bool){pairedRatio, UnpairedRatio} {
 			r, ok := ratio(a, b, confidence)
 			number(t, "ratio", r.Ratio, r.Low, r.High, r.P, r.SE, r.DF)
 			bracketed(t, "ratio", r.Ratio, r.Interval, ok)

@@ -29,21 +29,6 @@ func BlockRatio(d []float64, confidence float64) (Ratio, bool) {
 	return r.around(mean, confidence)
 }
 
-// PairedRatio is the [BlockRatio] of sides whose values at the same index come from the same block. ok is also false
-// with sides of different length, or a value that is zero, negative or not finite.
-func PairedRatio(base, value []float64, confidence float64) (Ratio, bool) {
-	a, okA := logs(base)
-	b, okB := logs(value)
-	if !okA || !okB || len(a) != len(b) {
-		return Ratio{P: 1, Paired: true}, false
-	}
-	d := make([]float64, len(a))
-	for i := range a {
-		d[i] = b[i] - a[i]
-	}
-	return BlockRatio(d, confidence)
-}
-
 // UnpairedRatio compares two sides without common blocks, by Welch's t on the logarithms:
 //
 //	ratio = exp(b̄ − ā ± t·√(s_a²/n_a + s_b²/n_b))

@@ -7,7 +7,7 @@ import (
 )
 
 func TestPairedRatio(t *testing.T) {
-	r, ok := PairedRatio(baseValues, pairedValues, 0.95)
+	r, ok := pairedRatio(baseValues, pairedValues, 0.95)
 	if !ok || r.N != 6 || !r.Paired || r.DF != 5 {
 		t.Fatalf("got %+v, %v", r, ok)
 	}
@@ -35,7 +35,7 @@ func TestUnpairedRatio(t *testing.T) {
 
 // Which side is called the base must not matter: the ratio is one over the other, p stays.
 func TestRatioOfSwappedSides(t *testing.T) {
-	for name, f := range map[string]func(a, b []float64, c float64) (Ratio, bool){"paired": PairedRatio, "unpaired": UnpairedRatio} {
+	for name, f := range map[string]func(a, b []float64, c float64) (Ratio, bool){"paired": pairedRatio, "unpaired": UnpairedRatio} {
 		r, _ := f(baseValues, pairedValues, 0.95)
 		s, _ := f(pairedValues, baseValues, 0.95)
 		near(t, name+": the ratio", s.Ratio, 1/r.Ratio, 1e-12)
@@ -57,7 +57,7 @@ func TestRatioWithoutSpread(t *testing.T) {
 		for i := range value {
 			value[i] *= c.factor
 		}
-		r, ok := PairedRatio(baseValues, value, 0.95)
+		r, ok := pairedRatio(baseValues, value, 0.95)
 		if !ok || r.SE != 0 || r.Low != r.High || r.P != c.p || math.Abs(r.Ratio-c.factor) > 1e-12 {
 			t.Errorf("pairs that all have the ratio %v give %+v, %v", c.factor, r, ok)
 		}
@@ -67,7 +67,7 @@ func TestRatioWithoutSpread(t *testing.T) {
 			t.Errorf("sides without spread and the ratio %v give %+v, %v", c.factor, r, ok)
 		}
 	}
-	if r, _ := PairedRatio(baseValues, baseValues, 0.95); r.Ratio != 1 || r.Interval != (Interval{1, 1}) ||
+	if r, _ := pairedRatio(baseValues, baseValues, 0.95); r.Ratio != 1 || r.Interval != (Interval{1, 1}) ||
 		!equivalent(r, 0.001) {
 		t.Errorf("a side against itself gives %+v; it is exactly one, and equivalent", r)
 	}
@@ -91,7 +91,7 @@ func TestRatioOfBadInput(t *testing.T) {
 		{"infinite", []float64{1, 2}, []float64{1, inf}, false, false, 0, 0},
 		{"a ratio beyond all numbers", []float64{1e-300, 1e-300}, []float64{1e300, 1e300}, false, false, 0, 0},
 	} {
-		r, ok := PairedRatio(c.base, c.value, 0.95)
+		r, ok := pairedRatio(c.base, c.value, 0.95)
 		if ok != c.pairedOK || !ok && (math.Abs(r.Ratio-c.pairedRatio) > 1e-12 || r.P != 1 || r.Interval != (Interval{})) {
 			t.Errorf("%s: paired gives %+v, %v", c.name, r, ok)
 		}
@@ -126,4 +126,19 @@ func TestEquivalent(t *testing.T) {
 	if equivalent(Ratio{}, 1) {
 		t.Error("a ratio of which nothing is known is equivalent")
 	}
+}
+
+// pairedRatio is the [BlockRatio] of sides whose values at the same index come from the same block. ok is also false
+// with sides of different length, or a value that is zero, negative or not finite.
+func pairedRatio(base, value []float64, confidence float64) (Ratio, bool) {
+	a, okA := logs(base)
+	b, okB := logs(value)
+	if !okA || !okB || len(a) != len(b) {
+		return Ratio{P: 1, Paired: true}, false
+	}
+	d := make([]float64, len(a))
+	for i := range a {
+		d[i] = b[i] - a[i]
+	}
+	return BlockRatio(d, confidence)
 }

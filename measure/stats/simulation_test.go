@@ -53,7 +53,7 @@ func TestCoverage(t *testing.T) {
 		}), 0.93, 0.97)
 		within(t, "pairs in blocks, with drift", share(repetitions, uint64(n), func(r *rand.Rand) bool {
 			base, value := trials(r, n, 1.07, 0.03, 0.10, 0.05)
-			ratio, ok := PairedRatio(base, value, 0.95)
+			ratio, ok := pairedRatio(base, value, 0.95)
 			return ok && holds(ratio.Interval, 1.07)
 		}), 0.93, 0.97)
 		within(t, "two sides of their own", share(repetitions, uint64(n), func(r *rand.Rand) bool {
@@ -79,7 +79,7 @@ func TestFalseAlarms(t *testing.T) {
 	for _, n := range []int{4, 10} {
 		for _, drift := range []float64{0, 0.05} {
 			within(t, "pairs", share(repetitions, uint64(n), func(r *rand.Rand) bool {
-				ratio, _ := PairedRatio(pair(trials(r, n, 1, 0.01, 0.02, drift)))
+				ratio, _ := pairedRatio(pair(trials(r, n, 1, 0.01, 0.02, drift)))
 				return ratio.P < 0.05
 			}), 0.04, limit)
 		}
@@ -92,14 +92,14 @@ func TestFalseAlarms(t *testing.T) {
 			return p < 0.05
 		}), 0.02, limit)
 		within(t, "equivalence of what differs by the margin", share(repetitions, uint64(n), func(r *rand.Rand) bool {
-			ratio, _ := PairedRatio(pair(trials(r, n, 1.03, 0.01, 0.02, 0)))
+			ratio, _ := pairedRatio(pair(trials(r, n, 1.03, 0.01, 0.02, 0)))
 			return EquivalenceP(ratio, 0.03) <= 0.05
 		}), 0.035, limit)
 	}
 	within(t, "any of twelve cells after Holm", share(1000, 2, func(r *rand.Rand) bool {
 		ps := make([]float64, 12)
 		for i := range ps {
-			ratio, _ := PairedRatio(pair(trials(r, 6, 1, 0.02, 0.02, 0)))
+			ratio, _ := pairedRatio(pair(trials(r, 6, 1, 0.02, 0.02, 0)))
 			ps[i] = ratio.P
 		}
 		for _, p := range Holm(ps) {
@@ -125,7 +125,7 @@ func TestPowerHolds(t *testing.T) {
 		tolerance := 3 * math.Sqrt(0.25/repetitions)
 		want := Power(c.cv, c.effect, 0.05, c.n, true)
 		within(t, "effects found in pairs", share(repetitions, 3, func(r *rand.Rand) bool {
-			ratio, _ := PairedRatio(pair(trials(r, c.n, 1+c.effect, c.cv, 0.1, 0)))
+			ratio, _ := pairedRatio(pair(trials(r, c.n, 1+c.effect, c.cv, 0.1, 0)))
 			return ratio.P < 0.05
 		}), want-tolerance, want+tolerance)
 		want = Power(c.cv, c.effect, 0.05, c.n, false)
@@ -136,7 +136,7 @@ func TestPowerHolds(t *testing.T) {
 	}
 	const n = 14 // has a power of 0.8 for a change of 5 % with a coefficient of variation of 4 %
 	within(t, "effects found with the trials that were planned", share(repetitions, 5, func(r *rand.Rand) bool {
-		ratio, _ := PairedRatio(pair(trials(r, n, 1.05, 0.04, 0.1, 0)))
+		ratio, _ := pairedRatio(pair(trials(r, n, 1.05, 0.04, 0.1, 0)))
 		return ratio.P < 0.05
 	}), 0.78, 0.88)
 }

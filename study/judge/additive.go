@@ -2,8 +2,9 @@ package judge
 
 import (
 	"maps"
-	"math"
 	"slices"
+
+	"github.com/plimsoll-bench/plimsoll/measure/stats"
 )
 
 // additive holds the effects of all levels, estimated once per block: the coefficients of the levels in the model
@@ -36,84 +37,29 @@ func (j *judgement) additive(factors []factorLevels, blocks map[int]map[string]f
 	}
 	model := additive{column: column}
 	for _, b := range slices.Sorted(maps.Keys(blocks)) {
-		sums := newNormal(place)
+		var rows [][]float64
+		var logs []float64
 		for i := range j.study.Configurations {
 			c := &j.study.Configurations[i]
 			y, ok := blocks[b][c.ID]
 			if !ok {
 				continue
 			}
-			row := []int{0}
+			row := make([]float64, place)
+			row[0] = 1
 			for _, f := range factors {
 				if at, ok := column[[2]string{f.name, c.Levels[f.name]}]; ok {
-					row = append(row, at)
+					row[at] = 1
 				}
 			}
-			sums.add(row, y)
+			rows, logs = append(rows, row), append(logs, y)
 		}
-		if x, ok := sums.solve(); ok {
+		if len(rows) == 0 {
+			continue
+		}
+		if x, ok := stats.LeastSquares(rows, logs); ok {
 			model.coefficients = append(model.coefficients, x)
 		}
 	}
 	return model
-}
-
-// normal is the normal equations of least squares with rows of zeros and ones.
-type normal struct {
-	a [][]float64 // the last column is the right side
-	n int
-}
-
-func newNormal(size int) *normal {
-	s := &normal{a: make([][]float64, size)}
-	for i := range s.a {
-		s.a[i] = make([]float64, size+1)
-	}
-	return s
-}
-
-// add adds an observation, given by the columns that are one.
-func (s *normal) add(ones []int, y float64) {
-	s.n++
-	for _, i := range ones {
-		for _, k := range ones {
-			s.a[i][k]++
-		}
-		s.a[i][len(s.a)] += y
-	}
-}
-
-// solve returns ok false if the observations do not determine all coefficients.
-func (s *normal) solve() (x []float64, ok bool) {
-	const singular = 1e-9 // counts are whole numbers, so a pivot is either far larger or zero
-	size := len(s.a)
-	if s.n < size {
-		return nil, false
-	}
-	for i := range size {
-		best := i
-		for k := i + 1; k < size; k++ {
-			if math.Abs(s.a[k][i]) > math.Abs(s.a[best][i]) {
-				best = k
-			}
-		}
-		s.a[i], s.a[best] = s.a[best], s.a[i]
-		if math.Abs(s.a[i][i]) < singular {
-			return nil, false
-		}
-		for k := range size {
-			if k == i {
-				continue
-			}
-			factor := s.a[k][i] / s.a[i][i]
-			for c := i; c <= size; c++ {
-				s.a[k][c] -= factor * s.a[i][c]
-			}
-		}
-	}
-	x = make([]float64, size)
-	for i := range size {
-		x[i] = s.a[i][size] / s.a[i][i]
-	}
-	return x, true
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/measure/stats"
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 var plural = figure.Plural
@@ -57,7 +58,7 @@ func (j *judgement) checkNumber() []measure.Finding {
 			least, which = n, c.ID
 		}
 	}
-	if len(j.final) == 0 || least >= trialsForMedian || j.study.Specification.UntilDecided && least >= firstLook {
+	if len(j.final) == 0 || least >= trialsForMedian || j.study.Specification.UntilDecided && least >= spec.FirstLook {
 		return nil
 	}
 	severity, text := measure.Warning, ""

@@ -139,14 +139,11 @@ func (r rules) line(base, side *Side, b, l *record.LoadLine) lineTest {
 		t.Note = strings.TrimPrefix(strings.Join([]string{errB, errL}, "; "), "; ")
 		return t
 	}
-	ratio, se := math.Log(l.Rate/b.Rate), math.Hypot(sb, sl)
-	z := math.Sqrt2 * math.Erfinv(r.confidence)
-	value, low, high := math.Exp(ratio), math.Exp(ratio-z*se), math.Exp(ratio+z*se)
-	p := math.Erfc(math.Abs(ratio) / se / math.Sqrt2)
-	t.Ratio, t.Low, t.High, t.P, t.known = &value, &low, &high, &p, true
-	below := func(x float64) float64 { return 0.5 * math.Erfc(-x/math.Sqrt2) } // of a normal distribution
-	margin := math.Log1p(r.margin)
-	t.differs, t.same = p, max(below((ratio-margin)/se), below((-margin-ratio)/se))
+	ratio := stats.Ratio{Ratio: l.Rate / b.Rate, SE: math.Hypot(sb, sl), DF: math.Inf(1)}
+	around, _ := ratio.At(r.confidence)
+	p := stats.TTail(math.Log(ratio.Ratio)/ratio.SE, ratio.DF)
+	t.Ratio, t.Low, t.High, t.P, t.known = &ratio.Ratio, &around.Low, &around.High, &p, true
+	t.differs, t.same = p, stats.EquivalenceP(ratio, r.margin)
 	return t
 }
 
@@ -160,7 +157,7 @@ func lineError(l *record.LoadLine) (se float64, why string) {
 	case l.Low == nil || l.High == nil || !(*l.Low > 0 && *l.High > *l.Low && l.Confidence > 0 && l.Confidence < 1):
 		return 0, fmt.Sprintf("the line %s has no interval", l.Name)
 	}
-	return math.Log(*l.High / *l.Low) / 2 / (math.Sqrt2 * math.Erfinv(l.Confidence)), ""
+	return math.Log(*l.High / *l.Low) / 2 / stats.TQuantile((1+l.Confidence)/2, math.Inf(1)), ""
 }
 
 // lineVerdict is the verdict for a line in words: it fell, it rose, or there is no difference within the intervals.

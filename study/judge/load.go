@@ -125,26 +125,16 @@ func (s Source) openAll() (Source, error) {
 	return s, nil
 }
 
-// find returns the directories of records and of studies at or below a directory, in alphabetical order, without those
-// inside a record or a study. A capacity counts as a study.
+// find returns the directories of runs, and those of studies and capacities, at or below a directory.
 func find(top string) (runs, studies []string, err error) {
-	err = filepath.WalkDir(top, func(path string, d fs.DirEntry, err error) error {
-		switch {
-		case err != nil && path == top:
-			return err
-		case err != nil || !d.IsDir():
-			return nil // skip what cannot be read
+	all, err := record.Find(top, record.KindRun, record.KindStudy, record.KindCapacity)
+	for _, dir := range all {
+		if record.KindIn(dir) == record.KindRun {
+			runs = append(runs, dir)
+		} else {
+			studies = append(studies, dir)
 		}
-		switch record.KindIn(path) {
-		case record.KindStudy, record.KindCapacity:
-			studies = append(studies, path)
-			return fs.SkipDir
-		case record.KindRun:
-			runs = append(runs, path)
-			return fs.SkipDir
-		}
-		return nil
-	})
+	}
 	return runs, studies, err
 }
 
@@ -224,7 +214,7 @@ func (s *Source) configuration(id string, metrics []string) Side {
 	side := Side{Name: cmp.Or(s.Label, s.Path) + "#" + id, Study: s.Path}
 	for _, c := range s.Study.Configurations {
 		if c.ID == id {
-			side.Batch = batchOf(&s.Study.Specification, &c)
+			side.Batch = s.Study.Specification.BatchOf(c.Levels)
 			for path := range c.Set {
 				side.Varied = append(side.Varied, path)
 			}

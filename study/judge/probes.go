@@ -2,8 +2,7 @@ package judge
 
 import (
 	"fmt"
-	"io/fs"
-	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/plimsoll-bench/plimsoll/measure"
@@ -20,22 +19,9 @@ var diskUses = []Metric{
 }
 
 // probesAt returns the directories of the probes at or below a directory, nil if it has other records.
-func probesAt(top string) (list []string) {
-	err := filepath.WalkDir(top, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || !d.IsDir() {
-			return nil // skip what cannot be read
-		}
-		switch record.KindIn(path) {
-		case record.KindProbe:
-			list = append(list, path)
-			return fs.SkipDir
-		case record.KindRun, record.KindStudy:
-			list = nil
-			return fs.SkipAll
-		}
-		return nil
-	})
-	if err != nil {
+func probesAt(top string) []string {
+	list, _ := record.Find(top, record.KindProbe, record.KindRun, record.KindStudy)
+	if slices.ContainsFunc(list, func(dir string) bool { return record.KindIn(dir) != record.KindProbe }) {
 		return nil
 	}
 	return list

@@ -9,7 +9,6 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
-	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 // Study judges a study from its trials. It sets Canary, Comparisons, Effects, Objectives and the findings about trials
@@ -162,26 +161,13 @@ func observations(trials []*record.Trial, metric string, weight float64) []obser
 
 func (j *judgement) batched() bool { return j.study.Specification.Order == "batched" }
 
-// batchOf names the batch of a configuration: its levels of the factors that are expensive to change. In blocks there
-// is one batch.
-func batchOf(asked *spec.Study, c *record.Configuration) string {
-	if asked.Order != spec.OrderBatched {
-		return ""
-	}
-	var levels []string
-	for _, f := range asked.Batch {
-		levels = append(levels, f+"="+c.Levels[f])
-	}
-	return strings.Join(levels, ",")
-}
-
 // comparisons compares every configuration with the baseline in every metric. Trials of another batch ran at another
 // time, so they are not compared with them, even if the blocks have the same number.
 func (j *judgement) comparisons() []*cell {
 	var all []*cell
 	batch := map[string]string{}
 	for _, c := range j.study.Configurations {
-		batch[c.ID] = batchOf(&j.study.Specification, &c)
+		batch[c.ID] = j.study.Specification.BatchOf(c.Levels)
 	}
 	for _, m := range j.metrics {
 		base := observations(j.counted[j.baseline], m.Name, -1)

@@ -4,10 +4,8 @@ import (
 	"slices"
 
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 )
-
-// firstLook is the number of blocks of the first look at a study until decided.
-const firstLook = 4
 
 // IsLook reports whether a study until decided is to be judged now: 4, 8, 16 … blocks are over and the next one has not
 // begun. Levels are halved from look to look, so blocks are doubled: more looks would need more trials in all.
@@ -30,7 +28,7 @@ func (j *judgement) atLook() bool {
 	for b := range first {
 		open = open || b <= over
 	}
-	look := firstLook
+	look := spec.FirstLook
 	for look < over {
 		look *= 2
 	}
