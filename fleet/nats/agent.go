@@ -80,6 +80,12 @@ func serve(ctx context.Context, o AgentOptions, part func(context.Context, fleet
 	if err != nil {
 		return err
 	}
+	return p.run(ctx)
+}
+
+// run performs parts of runs until the agent ends.
+func (p *program) run(ctx context.Context) (err error) {
+	o := p.opts
 	closed := make(chan error, 1)
 	options := []client.Option{client.CustomInboxPrefix(inbox(p.id)), client.ClosedHandler(func(nc *client.Conn) {
 		select {
