@@ -156,7 +156,8 @@ func probe(t *testing.T, ctx context.Context, dir string, o disk.Options) (*reco
 	return w.Probe, failed
 }
 
-// The disk has no power for as long as a copy of the old filesystem is mounted in another namespace and could write to it.
+// The disk has no power for as long as a copy of the old filesystem is mounted in another namespace and could write to
+// it.
 func TestPowerReturnsAfterTheLastCopy(t *testing.T) {
 	if !disktest.Able(t) {
 		return
