@@ -248,7 +248,9 @@ func (p *program) leave() {
 	defer p.mu.Unlock()
 	p.state.Left = true
 	p.beatLocked()
-	_ = p.nc.FlushTimeout(answerAtMost) // without beats the agent does not count
+	if p.nc.IsConnected() {
+		_ = p.nc.FlushTimeout(answerAtMost) // without beats the agent does not count
+	}
 }
 
 func (p *program) beat() {

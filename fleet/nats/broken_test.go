@@ -142,8 +142,8 @@ func TestNetworkCut(t *testing.T) {
 	execute(t, c, testSpec(3, 8*time.Second), w)
 }
 
-// A network that carries nothing for longer than a request or an agent may take loses nothing: no agent, no second and no
-// operation. The library does not end a connection before the run would.
+// A network that carries nothing for longer than a request or an agent may take loses nothing: no agent, no second and
+// no operation. The library does not end a connection before the run would.
 func TestNetworkSilent(t *testing.T) {
 	t.Parallel()
 	c := open(t, Options{})
@@ -176,6 +176,7 @@ func TestServerDown(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	p.set(false) // what follows the run is not waited for in vain
 	r, err := record.OpenRun(dir)
 	if err != nil {
 		t.Fatal(err)
@@ -425,7 +426,7 @@ func TestSecretsAreSealed(t *testing.T) {
 			t.Errorf("message %d: %v, %v", i+1, m, err)
 		}
 	}
-	c.server.stop()
+	kill(c)
 	files := 0
 	err = filepath.WalkDir(dir, func(name string, d os.DirEntry, err error) error {
 		if err != nil || !d.Type().IsRegular() {
@@ -538,10 +539,16 @@ func TestNotResumed(t *testing.T) {
 	second.wait(t, 1)
 }
 
-// kill ends a coordinator without any of what Close does.
+// kill ends a coordinator without what Close tells and waits for.
 func kill(c *Coordinator) {
-	c.nc.Close()
-	c.server.stop()
+	c.once.Do(func() {
+		c.nc.Close()
+		close(c.closed)
+		for _, r := range c.runs {
+			<-r.ended
+		}
+		c.server.stop()
+	})
 }
 
 func expectFrames(t *testing.T, w fleet.Wire, want ...string) {
