@@ -30,6 +30,7 @@ const (
 
 func TestMain(m *testing.M) {
 	if os.Getenv(swallowFrom) == "" {
+		disktest.Alone()
 		os.Exit(m.Run())
 	}
 	if err := serveSwallowing(os.Getenv(swallowFrom), os.Getenv(swallowAt), os.Getenv(swallowLie) != ""); err != nil {

@@ -187,7 +187,7 @@ func TestOutageIsMeasuredToTenMilliseconds(t *testing.T) {
 			return
 		}
 		t.Logf("attempt %d: off by %v", attempt, off)
-		if attempt == 8 { // a machine that is so busy that it stands still does not make the measurement wrong
+		if attempt == 20 { // a machine that is so busy that it stands still does not make the measurement wrong
 			t.Fatalf("the outage is never measured to within 10 ms of the responder's own truth")
 		}
 	}

@@ -30,6 +30,13 @@ func database(t *testing.T) string {
 	return enginetest.StartSet(t, binary, 1).URI
 }
 
+// slowDatabase is the address of a server that loads a thousand documents per second with the five inserts under way of
+// [loading], so that few documents take some seconds.
+func slowDatabase(t *testing.T) string {
+	t.Helper()
+	return enginetest.StartSet(t, enginetest.StandinMongo(t, "8.0.12", "slow-inserts"), 1).URI
+}
+
 // loading is a load phase of three agents.
 func loading(uri, database string, records spec.Count) spec.Run {
 	s := spec.Run{Target: uri, Database: database, Workload: spec.Workload{Name: "a", Records: records,
@@ -164,8 +171,8 @@ func (w *loadWatcher) Interval(_ measure.Dims, iv *measure.Interval) {
 // one goes on.
 func TestFillByAgentsEndsEarly(t *testing.T) {
 	t.Parallel()
-	uri := database(t)
-	const records = 100_000
+	uri := slowDatabase(t)
+	const records = 4000
 	for name, end := range map[string]func(*memory, context.CancelFunc){
 		"interrupted": func(_ *memory, cancel context.CancelFunc) { cancel() },
 		"lost":        func(m *memory, _ context.CancelFunc) { m.links[1].Break() },
@@ -197,8 +204,8 @@ func TestFillByAgentsEndsEarly(t *testing.T) {
 // The others load the rest of the range of an agent that is lost in the load phase, and the load is divided among them.
 func TestFillByAgentsTakesOver(t *testing.T) {
 	t.Parallel()
-	const records = 60_000
-	asked := loading(database(t), "lost", records)
+	const records = 4000
+	asked := loading(slowDatabase(t), "lost", records)
 	asked.LoadPhase.Batch = 1 // so that it takes more than a second
 	place := &memory{dir: t.TempDir()}
 	w := &loadWatcher{watcher: watcher{on: func(*watcher) { place.links[1].Break() }}}

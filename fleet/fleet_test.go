@@ -159,14 +159,14 @@ func TestExecute(t *testing.T) {
 			l.Pace, l.Duration, l.Warmup = 40, spec.Duration(10300*time.Millisecond), spec.Duration(time.Second)
 		},
 		"as fast as it can": func(l *spec.Load) { l.Pace, l.Duration, l.Operations = 0, 0, 20_001 },
-		"open loop":         func(l *spec.Load) { l.Pace, l.Rate, l.Duration = 0, 300, spec.Duration(10300*time.Millisecond) },
+		"open loop":         func(l *spec.Load) { l.Pace, l.Rate, l.Duration = 0, 300, spec.Duration(4300*time.Millisecond) },
 		"constant": func(l *spec.Load) {
 			l.Pace, l.Rate, l.Arrivals, l.Duration = 0, 300, "constant", spec.Duration(4*time.Second)
 		},
 		"operations": func(l *spec.Load) { l.Duration, l.Operations, l.Pace = 0, 1501, 100 },
 		"users": func(l *spec.Load) {
 			l.Workers, l.Pace, l.Duration = 1, 50, 0
-			l.Stages = []spec.Stage{{Duration: spec.Duration(10 * time.Second), Workers: 9}}
+			l.Stages = []spec.Stage{{Duration: spec.Duration(5 * time.Second), Workers: 9}}
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -6,50 +6,11 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-
-	"github.com/plimsoll-bench/plimsoll/internal/filelock"
 )
-
-// Of many who want a lock, one has it at a time, also while files of locks come and go.
-func TestLockIsExclusive(t *testing.T) {
-	name := filepath.Join(t.TempDir(), ".a.lock")
-	var inside, most atomic.Int32
-	var all sync.WaitGroup
-	for range 8 {
-		all.Go(func() {
-			for range 20 {
-				unlock, err := filelock.Await(t.Context(), name, nil)
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				most.Store(max(most.Load(), inside.Add(1)))
-				inside.Add(-1)
-				unlock()
-			}
-		})
-	}
-	all.Wait()
-	if most.Load() != 1 {
-		t.Errorf("%d had the lock at once", most.Load())
-	}
-	unlock, err := filelock.Hold(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer unlock()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
-	defer cancel()
-	if _, err := filelock.Await(ctx, name, nil); !errors.Is(err, filelock.ErrBusy) {
-		t.Errorf("a lock that another has: %v", err)
-	}
-}
 
 // A socket works in a directory whose path is longer than the kernel takes.
 func TestSocketInADeepDirectory(t *testing.T) {

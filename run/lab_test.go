@@ -3,6 +3,7 @@ package run
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -237,30 +238,33 @@ func TestFaultDuringARun(t *testing.T) {
 func TestDiagnosticDataOfALab(t *testing.T) {
 	t.Parallel()
 	for skip, want := range map[bool]int{false: 1, true: 0} {
-		f := newFakeLab(t)
-		data := t.TempDir()
-		f.change = func(l *record.Lab) {
-			l.Members[0].Kind, l.Members[0].Settings = "mongod", map[string]string{"storage.dbPath": data}
-		}
-		atEnd := func() {
-			dir := filepath.Join(data, "diagnostic.data")
-			if err := errors.Join(os.Mkdir(dir, 0o700),
-				os.WriteFile(filepath.Join(dir, "metrics.2026-01-01"), []byte("samples"), 0o600)); err != nil {
-				t.Error(err)
+		t.Run(fmt.Sprintf("skipped %v", skip), func(t *testing.T) {
+			t.Parallel()
+			f := newFakeLab(t)
+			data := t.TempDir()
+			f.change = func(l *record.Lab) {
+				l.Members[0].Kind, l.Members[0].Settings = "mongod", map[string]string{"storage.dbPath": data}
 			}
-		}
-		var change func(*spec.Run)
-		if skip {
-			change = func(s *spec.Run) { s.Observe = &spec.Observe{SkipDiagnosticData: true} }
-		}
-		r, dir := labRun(t, f, atEnd, change)
-		found, err := filepath.Glob(filepath.Join(dir, record.DiagnosticsDir, "rs0-1", "metrics.*"))
-		listed := slices.ContainsFunc(r.Files, func(f record.File) bool {
-			return strings.HasPrefix(f.Name, record.DiagnosticsDir)
+			atEnd := func() {
+				dir := filepath.Join(data, "diagnostic.data")
+				if err := errors.Join(os.Mkdir(dir, 0o700),
+					os.WriteFile(filepath.Join(dir, "metrics.2026-01-01"), []byte("samples"), 0o600)); err != nil {
+					t.Error(err)
+				}
+			}
+			var change func(*spec.Run)
+			if skip {
+				change = func(s *spec.Run) { s.Observe = &spec.Observe{SkipDiagnosticData: true} }
+			}
+			r, dir := labRun(t, f, atEnd, change)
+			found, err := filepath.Glob(filepath.Join(dir, record.DiagnosticsDir, "rs0-1", "metrics.*"))
+			listed := slices.ContainsFunc(r.Files, func(f record.File) bool {
+				return strings.HasPrefix(f.Name, record.DiagnosticsDir)
+			})
+			if err != nil || len(found) != want || listed != (want > 0) {
+				t.Errorf("the record has %v, %+v (%v)", found, r.Files, err)
+			}
 		})
-		if err != nil || len(found) != want || listed != (want > 0) {
-			t.Errorf("skipped %v: the record has %v, %+v (%v)", skip, found, r.Files, err)
-		}
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 // count of commands shows that something happened; it must reach the record. There is one worker, because the
 // driver tries a second time only: that of a second worker may end with the pool that the first one lost.
 func TestHiddenRetriesReachTheRecord(t *testing.T) {
+	t.Parallel()
 	var finds atomic.Int64
 	r, err := null.Listen(null.Options{Count: 100, Fail: func(_ uint64, command string) *null.Failure {
 		if command == "find" && finds.Add(1)%50 == 0 {

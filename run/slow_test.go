@@ -38,6 +38,7 @@ func (w *teller) Step(text string) {
 
 // A target that nobody answers at is waited for, and the user is told so long before the timeout.
 func TestWaitingForTargetIsTold(t *testing.T) {
+	t.Parallel()
 	const address = "127.0.0.1:1" // no test of another package listens there meanwhile
 	for _, client := range []string{ClientWire, ClientDriver} {
 		ctx, end := context.WithCancel(t.Context())

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -112,14 +113,9 @@ func (v *Volume) Disk(t testing.TB) string {
 	return filepath.Base(link)
 }
 
-// remove removes filesystem and loop devices. A loop device that got another name after a power cut is found by the
-// mount.
+// remove removes filesystem and loop devices, also those that got another name after a power cut.
 func (v *Volume) remove(t testing.TB) {
-	loops := v.Loops
-	if out, err := exec.Command("findmnt", "-n", "-o", "SOURCE", v.Dir).Output(); err == nil {
-		if source := strings.TrimSpace(string(out)); strings.HasPrefix(source, "/dev/loop") {
-			loops = append([]string{source}, loops...)
-		}
+	if exec.Command("findmnt", "-n", v.Dir).Run() == nil {
 		for range 600 { // another process may still use it, and the machine may be busy
 			if exec.Command("umount", v.Dir).Run() == nil {
 				break
@@ -127,11 +123,12 @@ func (v *Volume) remove(t testing.TB) {
 			time.Sleep(100 * time.Millisecond)
 		}
 	}
-	for _, loop := range loops {
-		backing, err := os.ReadFile("/sys/block/" + filepath.Base(loop) + "/loop/backing_file")
-		file := strings.TrimSpace(string(backing))
-		unreachable := file == "/"+filepath.Base(v.image) // its filesystem was unmounted
-		if err == nil && (strings.HasPrefix(file, filepath.Dir(v.image)) || unreachable) {
+	all, _ := filepath.Glob("/sys/block/loop*/loop/backing_file") // the pattern is good
+	for _, name := range all {
+		backing, err := os.ReadFile(name)
+		file, loop := strings.TrimSpace(string(backing)), "/dev/"+strings.Split(name, "/")[3]
+		unreachable := file == "/"+filepath.Base(v.image) && slices.Contains(v.Loops, loop) // its filesystem was unmounted
+		if err == nil && (strings.HasPrefix(file, filepath.Dir(v.image)+"/") || unreachable) {
 			if out, err := exec.Command("losetup", "--detach", loop).CombinedOutput(); err != nil {
 				t.Logf("losetup --detach %s: %v: %s", loop, err, out)
 			}

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -17,6 +18,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/disk/device"
 	"github.com/plimsoll-bench/plimsoll/internal/childproc"
 	"github.com/plimsoll-bench/plimsoll/internal/mountinfo"
+	"github.com/plimsoll-bench/plimsoll/internal/wait"
 	"github.com/plimsoll-bench/plimsoll/lab/faultfs"
 )
 
@@ -105,7 +107,7 @@ func (c *Cutter) Return(ctx context.Context, _ string) error {
 	if err := command(ctx, "umount", c.mount.Point); err != nil {
 		return err
 	}
-	if err := command(ctx, "losetup", "--detach", c.loop); err != nil {
+	if err := c.detach(ctx); err != nil {
 		return err
 	}
 	if err := c.client.Restore(ctx, filepath.Base(c.file)); err != nil {
@@ -123,10 +125,34 @@ func (c *Cutter) Return(ctx context.Context, _ string) error {
 		}
 	}
 	err = command(ctx, "mount", "-t", c.mount.Type, "-o", options, loop, c.mount.Point)
+	if err != nil {
+		err = errors.Join(err, command(ctx, "losetup", "--detach", loop))
+	}
 	if err != nil && slices.ContainsFunc(damaged, func(text string) bool { return strings.Contains(err.Error(), text) }) {
 		return &disk.DamagedError{Err: err}
 	}
 	return err
+}
+
+// detach detaches the loop device and waits until the kernel has done so. It does that when nothing uses the device any
+// more. Before, the old filesystem could write to the disk that has power again.
+func (c *Cutter) detach(ctx context.Context) error {
+	before := c.backing()
+	if err := command(ctx, "losetup", "--detach", c.loop); err != nil {
+		return err
+	}
+	for c.backing() != "" && c.backing() == before {
+		if err := wait.Sleep(ctx, 20*time.Millisecond); err != nil {
+			return fmt.Errorf("%s is still in use, perhaps in the mount namespace of another process: %w", c.loop, err)
+		}
+	}
+	return nil
+}
+
+// backing is the file of the loop device; "" if it has none.
+func (c *Cutter) backing() string {
+	text, _ := os.ReadFile(filepath.Join("/sys/block", filepath.Base(c.loop), "loop/backing_file"))
+	return string(text)
 }
 
 // damaged is what mount(8) says of a filesystem that the kernel refuses because of its content (EUCLEAN, EINVAL, EIO

@@ -23,6 +23,7 @@ const serveVariable = "PLIMSOLL_FAULTCUT_TEST_DIR"
 func TestMain(m *testing.M) {
 	dir := os.Getenv(serveVariable)
 	if dir == "" {
+		disktest.Alone()
 		os.Exit(m.Run())
 	}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -153,6 +154,53 @@ func probe(t *testing.T, ctx context.Context, dir string, o disk.Options) (*reco
 		}
 	}
 	return w.Probe, failed
+}
+
+// The disk has no power for as long as a copy of the old filesystem is mounted in another namespace and could write to
+// it.
+func TestPowerReturnsAfterTheLastCopy(t *testing.T) {
+	if !disktest.Able(t) {
+		return
+	}
+	o, client := serve(t)
+	v := disktest.Make(t, "ext4", 400, "", filepath.Join(o.Mount, "d0"))
+	copied := exec.Command("unshare", "--mount", "--propagation", "private", "sh", "-c", "echo && exec cat")
+	end, err := copied.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := copied.StdoutPipe()
+	if err == nil {
+		err = copied.Start()
+	}
+	if err == nil {
+		_, err = out.Read(make([]byte, 1)) // it has the copy
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { end.Close(); _ = copied.Wait() }()
+	c, err := Dial(t.Context(), o.Socket)
+	if err == nil {
+		_, err = c.Cut(t.Context(), v.Dir)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	returned := make(chan error, 1)
+	go func() { returned <- c.Return(t.Context(), v.Dir) }()
+	select {
+	case err := <-returned:
+		t.Fatalf("power is back: %v", err)
+	case <-time.After(time.Second):
+	}
+	if s, err := client.Stats(t.Context(), "d0"); err != nil || len(s.Faults) != 1 {
+		t.Errorf("the disk: %+v, %v", s, err)
+	}
+	end.Close()
+	if err := <-returned; err != nil {
+		t.Error(err)
+	}
 }
 
 // A directory that stands on nothing of the kind is refused before anything is cut.

@@ -80,6 +80,12 @@ func serve(ctx context.Context, o AgentOptions, part func(context.Context, fleet
 	if err != nil {
 		return err
 	}
+	return p.run(ctx)
+}
+
+// run performs parts of runs until the agent ends.
+func (p *program) run(ctx context.Context) (err error) {
+	o := p.opts
 	closed := make(chan error, 1)
 	options := []client.Option{client.CustomInboxPrefix(inbox(p.id)), client.ClosedHandler(func(nc *client.Conn) {
 		select {
@@ -242,7 +248,9 @@ func (p *program) leave() {
 	defer p.mu.Unlock()
 	p.state.Left = true
 	p.beatLocked()
-	_ = p.nc.FlushTimeout(answerAtMost) // without beats the agent does not count
+	if p.nc.IsConnected() {
+		_ = p.nc.FlushTimeout(answerAtMost) // without beats the agent does not count
+	}
 }
 
 func (p *program) beat() {

@@ -64,6 +64,7 @@ type Coordinator struct {
 	bytesFirst     int64 // see [Coordinator.bytesOf]
 	bytesPerSecond int64
 	joinAtMost     time.Duration // how long an agent may take to join a run
+	awayAtMost     time.Duration // how long the connection to the user's server may be interrupted
 }
 
 // agent is an agent that is connected.
@@ -91,7 +92,7 @@ func Open(ctx context.Context, o Options) (*Coordinator, error) {
 	c := &Coordinator{opts: o, space: spaceOf(o.Space), state: s, closed: make(chan struct{}), agents: map[string]*agent{},
 		taken: map[string]bool{}, unresumed: map[string]bool{}, foreign: map[string]string{},
 		names: map[string]string{}, changed: make(chan struct{}), bytesFirst: bytesFirst,
-		bytesPerSecond: bytesPerSecond, joinAtMost: joinAtMost,
+		bytesPerSecond: bytesPerSecond, joinAtMost: joinAtMost, awayAtMost: awayAtMost,
 		self: fleet.Facts{Protocol: fleet.Protocol, Version: o.Version, Commit: o.Commit}, nonce: randomName(16)}
 	if err := c.open(ctx); err != nil {
 		c.Close()

@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 	case "":
 		os.Exit(m.Run())
 	case "agent":
-		o := AgentOptions{Server: Server{URL: os.Args[1], Token: os.Getenv("NATS_TEST_TOKEN")}, Gone: 10 * time.Second, Leave: true}
+		o := AgentOptions{Server: Server{URL: os.Args[1], Token: os.Getenv("NATS_TEST_TOKEN")}, Gone: patience, Leave: true}
 		if err := Serve(context.Background(), o, fleet.Agent{}); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)

@@ -197,8 +197,8 @@ func (c *Coordinator) watch(r *run) {
 		}
 		if c.nc.IsConnected() {
 			connected = time.Now()
-		} else if time.Since(connected) > awayAtMost {
-			r.each(func(l *link) { l.fail(errAway(c.opts.Server.URL)) })
+		} else if time.Since(connected) > c.awayAtMost {
+			r.each(func(l *link) { l.fail(errAway(c.opts.Server.URL, c.awayAtMost)) })
 			return
 		} else {
 			continue
@@ -221,9 +221,9 @@ func (c *Coordinator) watch(r *run) {
 	}
 }
 
-func errAway(url string) error {
+func errAway(url string, limit time.Duration) error {
 	return fmt.Errorf("the connection to the NATS server at %s was interrupted for %v. Start it again or check the network, and run "+
-		"again", redact.InText(url), awayAtMost)
+		"again", redact.InText(url), limit)
 }
 
 // used reports whether a link of the run is used.

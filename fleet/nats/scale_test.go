@@ -15,18 +15,6 @@ import (
 	runs "github.com/plimsoll-bench/plimsoll/run"
 )
 
-// Many agents leave the record that is the sum of theirs, bucket by bucket.
-func TestManyAgents(t *testing.T) {
-	t.Parallel()
-	c := open(t, Options{})
-	startAgents(t, c.serverOf(), 30)
-	asked := testSpec(30, 4*time.Second)
-	asked.Load.Pace = 5
-	if r := execute(t, c, asked, nil); len(r.Clients) != 30 {
-		t.Errorf("%d clients", len(r.Clients))
-	}
-}
-
 // lateWire is the agent's side of a wire that delivers the start some time after it.
 type lateWire struct {
 	fleet.Wire
@@ -47,7 +35,7 @@ func (l lateWire) Receive() ([]byte, error) {
 func TestManyPlayers(t *testing.T) {
 	t.Parallel()
 	const agents, late = 100, 7
-	streams := fleettest.Streams{Seconds: 3, Rate: 200}
+	streams := fleettest.Streams{Seconds: 8, Rate: 80} // on a busy machine they begin some seconds apart
 	player, err := streams.Player()
 	if err != nil {
 		t.Fatal(err)

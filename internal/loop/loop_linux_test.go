@@ -214,7 +214,7 @@ func TestDeadlines(t *testing.T) {
 		if n, err := c.Read(make([]byte, 8)); n != 1 || err != nil {
 			t.Errorf("%d bytes, %v", n, err)
 		}
-		_ = c.SetWriteDeadline(time.Now().Add(20 * time.Millisecond))
+		_ = c.SetWriteDeadline(time.Now().Add(500 * time.Millisecond))
 		if n, err := c.Write(make([]byte, 64<<20)); n == 0 || !errors.Is(err, os.ErrDeadlineExceeded) {
 			t.Errorf("wrote %d bytes to somebody who does not read, %v", n, err)
 		}

@@ -10,14 +10,13 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
 	"time"
 
-	"github.com/plimsoll-bench/plimsoll/internal/mountinfo"
+	"github.com/plimsoll-bench/plimsoll/disk/disktest"
 	"github.com/plimsoll-bench/plimsoll/internal/notrun"
 	"golang.org/x/sys/unix"
 )
@@ -38,41 +37,8 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
-	alone()
+	disktest.Alone()
 	os.Exit(m.Run())
-}
-
-// aloneVariable says that the test program has mounts of its own already.
-const aloneVariable = "PLIMSOLL_TEST_ALONE"
-
-// alone begins the test program anew with mounts that nobody else sees. Other programs on the machine copy all mounts
-// that they see when they make a namespace, and a loop device is in use for as long as such a copy of what is mounted
-// from it lives.
-func alone() {
-	if os.Getuid() != 0 || os.Getenv(aloneVariable) != "" {
-		return
-	}
-	runtime.LockOSThread()
-	err := unix.Unshare(unix.CLONE_NEWNS)
-	if err == nil {
-		err = unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, "")
-	}
-	if err == nil {
-		dropCopies()
-		err = syscall.Exec("/proc/self/exe", os.Args, append(os.Environ(), aloneVariable+"=1"))
-	}
-	fmt.Fprintln(os.Stderr, "the tests share their mounts with others:", err)
-	runtime.UnlockOSThread()
-}
-
-// dropCopies unmounts, in the namespace of this program alone, what others mounted from loop devices and by FUSE.
-func dropCopies() {
-	mounts, _ := mountinfo.Self()
-	for _, m := range mounts {
-		if strings.HasPrefix(m.Source, "/dev/loop") || strings.HasPrefix(m.Type, "fuse") {
-			_ = unix.Unmount(m.Point, unix.MNT_DETACH) // it may have gone with one below it
-		}
-	}
 }
 
 // patience is for how long a test waits for what must happen.

@@ -9,7 +9,6 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -133,7 +132,7 @@ func (c *center) operations(t *testing.T, b *Breaker, s *Storage) []operation {
 	}
 	list := []operation{
 		{"open", nothing, func(ctx context.Context) error {
-			o, err := Open(ctx, c.file, os.Getenv)
+			o, err := Open(ctx, c.file, env)
 			if err == nil {
 				err = o.Close()
 			}
@@ -201,6 +200,7 @@ var harmless = []string{"Logout", "QueryEvents", "CurrentTime", "DELETE /rest/co
 // Each call to vCenter is answered late, wrongly or never, in the first operation that makes it. Then the error is one
 // sentence with the next step, and the operation can be undone.
 func TestEveryCallAnsweredBadly(t *testing.T) {
+	t.Parallel()
 	c := newCenter(t, "10.0.0.7:27017", "127.0.0.1:2")
 	// Many sessions are opened, and encryption costs the most of each.
 	plain := httptest.NewServer(c.Handler)
@@ -209,8 +209,7 @@ func TestEveryCallAnsweredBadly(t *testing.T) {
 	c.nameByAddressAndTag(t)
 	a := c.AddArray()
 	a.Takes = 1
-	b := c.open(t)
-	s := c.storage(t, filepath.Join(t.TempDir(), "journals"))
+	b, s := c.open(t), c.storage(t, filepath.Join(t.TempDir(), "journals"))
 	var mu sync.Mutex
 	var calls []string // of the operation
 	bad, badly, first := "", answer(nil), false
@@ -304,7 +303,7 @@ var nextStep = regexp.MustCompile(`(cannot|was applied, but) .+\. [A-Z].+`)
 // tag attaches the tag plimsoll/NAME to a virtual machine.
 func (c *center) tag(t *testing.T, name string, vm types.ManagedObjectReference) {
 	t.Helper()
-	v, err := connect(t.Context(), *c.file.VSphere, os.Getenv)
+	v, err := connect(t.Context(), *c.file.VSphere, env)
 	if err != nil {
 		t.Fatal(err)
 	}

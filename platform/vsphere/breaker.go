@@ -112,8 +112,8 @@ func (b *Breaker) Close() error {
 	return nil
 }
 
-// closeWithin bounds the end of a session.
-const closeWithin = 5 * time.Second
+// closeWithin bounds the end of a session. Tests shorten it.
+var closeWithin = 5 * time.Second
 
 // undo is what the journal has of a fault. It has no credentials.
 type undo struct {

@@ -3,7 +3,6 @@ package vsphere
 import (
 	"context"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -17,7 +16,7 @@ import (
 
 func (c *center) storage(t *testing.T, journals string) *Storage {
 	t.Helper()
-	s, err := OpenStorage(t.Context(), "mongodb://127.0.0.1:1,127.0.0.1:2,127.0.0.1:3", journals, c.file, os.Getenv)
+	s, err := OpenStorage(t.Context(), "mongodb://127.0.0.1:1,127.0.0.1:2,127.0.0.1:3", journals, c.file, env)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,6 +27,7 @@ func (c *center) storage(t *testing.T, journals string) *Storage {
 // A policy is applied to all disks, whose compliance and copies are awaited. At the end, they have what they had
 // before.
 func TestStoragePolicies(t *testing.T) {
+	t.Parallel()
 	c := newCenter(t, "127.0.0.1:1", "127.0.0.1:2", "127.0.0.1:3")
 	a := c.AddArray()
 	before := a.Policies()
@@ -94,7 +94,7 @@ func TestStoragePoliciesAfterTheEnd(t *testing.T) {
 		t.Errorf("the next study says %v", err)
 	}
 	var said []string
-	err := platform.HealAll(t.Context(), journals, platform.Healers{Kind: Healer{os.Getenv}},
+	err := platform.HealAll(t.Context(), journals, platform.Healers{Kind: Healer{env}},
 		func(text string) { said = append(said, text) })
 	if err != nil || len(said) != 2 || !strings.Contains(said[0],
 		"disk 204 of /DC0/vm/DC0_C0_RP0_VM0 to "+vspheretest.StandardID) {

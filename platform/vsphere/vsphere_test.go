@@ -31,6 +31,17 @@ import (
 // patience bounds what a test waits for. The machine may be busy.
 const patience = time.Minute
 
+// A session whose end is not answered ends anyway, so a busy machine does not matter.
+func TestMain(m *testing.M) {
+	closeWithin = 200 * time.Millisecond
+	os.Exit(m.Run())
+}
+
+// env is the environment.
+func env(name string) string {
+	return map[string]string{envUser: "plimsoll", envPassword: "geheim123"}[name]
+}
+
 // center is a simulated vCenter with a platform file.
 type center struct {
 	*vspheretest.Center
@@ -40,8 +51,6 @@ type center struct {
 
 func newCenter(t *testing.T, addresses ...string) *center {
 	t.Helper()
-	t.Setenv(envUser, "plimsoll")
-	t.Setenv(envPassword, "geheim123")
 	c := &center{Center: vspheretest.New(t)}
 	c.file.VSphere = &spec.VSphere{URL: c.URL, CA: c.CA, Timeout: spec.Duration(patience),
 		Rebuild: spec.Duration(patience)}
@@ -54,7 +63,7 @@ func newCenter(t *testing.T, addresses ...string) *center {
 
 func (c *center) open(t *testing.T) *Breaker {
 	t.Helper()
-	b, err := Open(t.Context(), c.file, os.Getenv)
+	b, err := Open(t.Context(), c.file, env)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -280,7 +289,7 @@ func TestHealAfterTheEnd(t *testing.T) {
 		t.Errorf("the end says %v", err)
 	}
 	var said []string
-	healers := platform.Healers{Kind: Healer{os.Getenv}}
+	healers := platform.Healers{Kind: Healer{env}}
 	err = platform.HealAll(t.Context(), journals, healers, func(text string) { said = append(said, text) })
 	if err != nil || len(said) != 2 || !strings.Contains(said[0], "govc vm.power -on /DC0/vm/DC0_C0_RP0_VM0") {
 		t.Errorf("%q, %v", said, err)
@@ -292,6 +301,7 @@ func TestHealAfterTheEnd(t *testing.T) {
 
 // Whatever vCenter does wrong is an error of one sentence with the next step, and nothing stays broken.
 func TestFailures(t *testing.T) {
+	t.Parallel()
 	is := func(call string) func(string) bool {
 		return func(body string) bool { return strings.Contains(body, "<"+call+" ") }
 	}
@@ -315,6 +325,7 @@ func TestFailures(t *testing.T) {
 			[]string{"502"}},
 	} {
 		t.Run(k.name, func(t *testing.T) {
+			t.Parallel()
 			c := newCenter(t)
 			if k.name == "no answer" {
 				c.file.VSphere.Timeout = spec.Duration(10 * time.Second) // the others have answers, on a busy machine too
@@ -403,19 +414,18 @@ func TestLate(t *testing.T) {
 func TestOpenErrors(t *testing.T) {
 	c := newCenter(t, "127.0.0.1:1")
 	for name, k := range map[string]struct {
-		change func(t *testing.T, f *spec.Platform)
+		change func(f *spec.Platform)
 		want   string
 	}{
-		"an unknown authority":   {func(_ *testing.T, f *spec.Platform) { f.VSphere.CA = "" }, "set vsphere.ca"},
-		"no file of the CA":      {func(_ *testing.T, f *spec.Platform) { f.VSphere.CA = "/no/such" }, "vsphere.ca: "},
-		"nothing there":          {func(_ *testing.T, f *spec.Platform) { f.VSphere.URL = "https://127.0.0.1:1/sdk" }, "Check vsphere.url"},
-		"no virtual machine":     {func(_ *testing.T, f *spec.Platform) { f.Members[0].VM = "nope" }, "govc find / -type m"},
-		"no such address":        {func(_ *testing.T, f *spec.Platform) { f.Members[0].VM = "" }, "no virtual machine reports the address 127.0.0.1"},
-		"no such tag":            {func(_ *testing.T, f *spec.Platform) { f.Members[0].VM = "tag:nope" }, `find the tag "nope"`},
-		"no such datacenter":     {func(_ *testing.T, f *spec.Platform) { f.VSphere.Datacenter = "nope" }, "find the datacenter"},
-		"no credentials":         {func(t *testing.T, _ *spec.Platform) { t.Setenv(envUser, "") }, "Set VSPHERE_USER and VSPHERE_PASSWORD"},
-		"no file of credentials": {func(_ *testing.T, f *spec.Platform) { f.VSphere.Credentials = "/no/such" }, "cannot read the credentials"},
-		"one machine twice": {func(_ *testing.T, f *spec.Platform) {
+		"an unknown authority":   {func(f *spec.Platform) { f.VSphere.CA = "" }, "set vsphere.ca"},
+		"no file of the CA":      {func(f *spec.Platform) { f.VSphere.CA = "/no/such" }, "vsphere.ca: "},
+		"nothing there":          {func(f *spec.Platform) { f.VSphere.URL = "https://127.0.0.1:1/sdk" }, "Check vsphere.url"},
+		"no virtual machine":     {func(f *spec.Platform) { f.Members[0].VM = "nope" }, "govc find / -type m"},
+		"no such address":        {func(f *spec.Platform) { f.Members[0].VM = "" }, "no virtual machine reports the address 127.0.0.1"},
+		"no such tag":            {func(f *spec.Platform) { f.Members[0].VM = "tag:nope" }, `find the tag "nope"`},
+		"no such datacenter":     {func(f *spec.Platform) { f.VSphere.Datacenter = "nope" }, "find the datacenter"},
+		"no file of credentials": {func(f *spec.Platform) { f.VSphere.Credentials = "/no/such" }, "cannot read the credentials"},
+		"one machine twice": {func(f *spec.Platform) {
 			f.Members = append(f.Members, spec.PlatformMember{Name: "db2", Address: "127.0.0.1:2", VM: f.Members[0].VM})
 		}, "are the same virtual machine"},
 	} {
@@ -423,12 +433,16 @@ func TestOpenErrors(t *testing.T) {
 			f := c.file
 			s := *f.VSphere
 			f.VSphere, f.Members = &s, append([]spec.PlatformMember(nil), f.Members...)
-			k.change(t, &f)
-			_, err := Open(t.Context(), f, os.Getenv)
+			k.change(&f)
+			_, err := Open(t.Context(), f, env)
 			if err == nil || !strings.Contains(err.Error(), k.want) || strings.Contains(err.Error(), "\n") {
 				t.Errorf("%v, want %q", err, k.want)
 			}
 		})
+	}
+	none := func(string) string { return "" }
+	if _, err := Open(t.Context(), c.file, none); err == nil || !strings.Contains(err.Error(), "Set VSPHERE_USER and VSPHERE_PASSWORD") {
+		t.Errorf("without credentials: %v", err)
 	}
 }
 

@@ -143,7 +143,8 @@ func TestOutcomes(t *testing.T) {
 }
 
 func TestNoAnswerEndsAtTheDeadline(t *testing.T) {
-	const enough = time.Second // to send a request on a busy machine
+	t.Parallel()
+	const enough = 5 * time.Second // to send a request on a busy machine
 	silence := &null.Failure{Form: null.NoAnswer}
 	r := replicaSet(t, null.Options{Fail: script(silence, silence)})
 	_, session := connect(t, r.URI(), store.Concern{}, mongo.Options{})
@@ -159,15 +160,16 @@ func TestNoAnswerEndsAtTheDeadline(t *testing.T) {
 }
 
 func TestWaitForConnectionIsMeasured(t *testing.T) {
+	t.Parallel()
 	silence := &null.Failure{Form: null.NoAnswer}
 	r := listen(t, null.Options{Fail: script(silence)})
-	s, holder := connect(t, r.URI()+"&maxPoolSize=1", store.Concern{}, mongo.Options{})
+	s, holder := connect(t, r.URI()+"&maxPoolSize=1&retryWrites=false", store.Concern{}, mongo.Options{})
 	before := r.Requests()
 	held := make(chan struct{})
 	go func() {
 		defer close(held)
 		var res store.Result
-		holder.Do(time.Now().Add(3*time.Second), insertOf(t, 1), &res)
+		holder.Do(time.Now().Add(time.Hour), insertOf(t, 1), &res)
 	}()
 	for r.Requests() == before {
 		time.Sleep(time.Millisecond)
@@ -176,24 +178,26 @@ func TestWaitForConnectionIsMeasured(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const patience = 500 * time.Millisecond // less than the connection is in use
+	const patience = 2 * time.Second // half of it for the beginning on a busy machine
 	var res store.Result
 	other.Do(time.Now().Add(patience), insertOf(t, 1), &res)
 	if res.Outcome != store.NotApplied || res.Reason != store.PoolTimeout || res.Attempts != 0 ||
 		res.PoolWait < patience/2 {
 		t.Errorf("the only connection was in use: %+v", res)
 	}
+	r.Close()
 	<-held
 }
 
 func TestNoPrimary(t *testing.T) {
+	t.Parallel()
 	r := replicaSet(t, null.Options{})
-	_, session := connect(t, r.URI()+"&heartbeatFrequencyMS=500", store.Concern{}, mongo.Options{})
+	_, session := connect(t, r.URI()+"&heartbeatFrequencyMS=500&retryWrites=false", store.Concern{}, mongo.Options{})
 	r.SetRole(null.Role{SetName: "rs", Term: 2})
 	var res store.Result
 	// The first write fails on the server; for the second one there is no server to select.
-	for range 2 {
-		session.Do(time.Now().Add(time.Second), insertOf(t, 1), &res) // enough to send it on a busy machine
+	for _, limit := range []time.Duration{time.Hour, time.Second} {
+		session.Do(time.Now().Add(limit), insertOf(t, 1), &res)
 		if res.Outcome != store.NotApplied {
 			t.Errorf("insert: %+v", res)
 		}

@@ -117,6 +117,6 @@ func TestKilledUntilDecided(t *testing.T) {
 			t.Errorf("%v: %d done, looks %+v", err, count(s, record.TrialDone), s.Looks)
 		}
 	}
-	k.Jobs = 8
+	k.Jobs, k.Every = 8, 5 // TestKilledStudy is killed at every step
 	campaigntest.Killed(t, k)
 }

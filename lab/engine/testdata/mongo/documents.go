@@ -34,6 +34,9 @@ func (r *replica) write(db, name string, command bson.D) bson.D {
 	if refusal != nil {
 		return refusal
 	}
+	if name == "insert" && r.s.is("slow-inserts") {
+		time.Sleep(5 * time.Millisecond)
+	}
 	r.mu.Lock()
 	if !r.writable() {
 		r.mu.Unlock()
