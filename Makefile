@@ -99,6 +99,7 @@ ci: build ## everything that must pass (as root on Debian; .ci/run installs what
 
 plain: export PLIMSOLL_TEST_LEAVE = 1
 plain: NICE =
+plain: TESTS = 5 # most of those that run at once wait for timers
 plain: FORMAT = pkgname-and-test-fails
 plain:
 	$(call gotest,$(filter-out $(call within,$(SERVERS)),$(packages)),-p 2)

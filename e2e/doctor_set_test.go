@@ -11,6 +11,7 @@ import (
 
 // The doctor sees which members of a set are dead, and what may still fail, also without a primary.
 func TestMongoDoctorOfASet(t *testing.T) {
+	inTurn(t, 18)
 	for name, binary := range mongods(t) {
 		t.Run(name, func(t *testing.T) {
 			set := enginetest.StartSet(t, binary, 3)

@@ -18,6 +18,7 @@ import (
 
 // What drills left is removed, by the record of a killed one alone too, and nothing else is.
 func TestMongoDrillClean(t *testing.T) {
+	inTurn(t, 5)
 	for name, binary := range mongods(t) {
 		t.Run(name, func(t *testing.T) {
 			set := enginetest.StartSecureSet(t, binary, 3)
@@ -129,6 +130,7 @@ func killTwoDrills(t *testing.T, own func(*exec.Cmd), drill []string, count func
 
 // A drill of another workload leaves documents among others, and counters in others. Only those go.
 func TestMongoDrillCleanOfAWorkload(t *testing.T) {
+	inTurn(t, 5)
 	binary, ok := enginetest.RealMongo(t)
 	if !ok {
 		return // the stand-in knows no $exists

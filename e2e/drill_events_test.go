@@ -16,9 +16,9 @@ import (
 // testDrillEvents runs several planned events in one drill. If the machine is busy, one may begin before the other has
 // ended, and be refused. If a server did not answer within a limit of the drill, which is then unknown, that is named,
 // and ok is false.
-func testDrillEvents(t *testing.T, name, duration string, events ...string) (r record.DrillRound, ok bool) {
+func testDrillEvents(t *testing.T, name, load string, events ...string) (r record.DrillRound, ok bool) {
 	t.Helper()
-	text := "run: {target: 'lab:" + name + "', load: {rate: 60, workers: 8, duration: " + duration + "}, durability: {w: majority}}\nfaults:\n"
+	text := "run: {target: 'lab:" + name + "', " + load + ", durability: {w: majority}}\nfaults:\n"
 	for _, e := range events {
 		text += "  - {" + e + "}\n"
 	}

@@ -14,7 +14,7 @@ import (
 )
 
 // shippedDrills are the shipped drills with short faults, their needs, and their exit codes on MongoDB. Drills that
-// show a kill and an election only have shorter times and lower rates here.
+// show a kill and an election only have lower rates here.
 var shippedDrills = []struct {
 	name    string
 	root    bool
@@ -23,18 +23,18 @@ var shippedDrills = []struct {
 }{
 	{"kill-primary", false, 0, []string{"rate: 300, duration: 25s", "rate: 60, duration: 14s", "at: 6s, for: 8s", "at: 3s, for: 4s"}},
 	{"kill-primary-balanced", false, 0, []string{"rate: 2000, duration: 25s", "rate: 200, duration: 14s", "at: 6s, for: 8s", "at: 3s, for: 4s"}},
-	{"black-hole", true, 0, nil},
+	{"black-hole", true, 0, []string{"duration: 75s", "duration: 32s", "at: 8s, for: 45s", "at: 4s, for: 14s"}},
 	{"double-fault", false, 0, []string{"rate: 300, duration: 40s", "rate: 60, duration: 18s", "at: 8s, for: 20s", "at: 3s, for: 9s", "at: 12s, for: 10s", "at: 5s, for: 4s"}},
-	{"slow-disk", true, 0, nil},
-	{"full-disk", true, 0, nil},
-	{"power-loss-durable", true, 0, nil},
-	{"lying-disk", true, 5, nil},
+	{"slow-disk", true, 0, []string{"duration: 30s", "duration: 14s", "at: 8s, for: 10s", "at: 3s, for: 5s"}},
+	{"full-disk", true, 0, []string{"duration: 40s", "duration: 24s", "at: 8s, for: 10s", "at: 4s, for: 5s"}},
+	{"power-loss-durable", true, 0, []string{"duration: 25s", "duration: 14s", "at: 8s, for: 3s", "at: 4s, for: 2s"}},
+	{"lying-disk", true, 5, []string{"duration: 30s", "duration: 16s", "at: 5s, for: 20s", "at: 2s, for: 12s", "at: 10s, for: 3s", "at: 6s, for: 2s"}},
 }
 
 // TestShippedDrillsOnMongod runs the shipped drills on a real mongod, or on the stand-in. The stand-in keeps its
 // documents in memory, so it skips drills with lying or full disks.
 func TestShippedDrillsOnMongod(t *testing.T) {
-	inTurn(t, 60)
+	inTurn(t, 190)
 	binary, real := enginetest.RealMongo(t)
 	for _, d := range shippedDrills {
 		if d.root && (os.Getuid() != 0 || !real) {

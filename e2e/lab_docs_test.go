@@ -14,37 +14,61 @@ import (
 	"github.com/plimsoll-bench/plimsoll/lab/engine/enginetest"
 )
 
-// TestLabDocs runs the commands of docs/lab.md in order, in one directory.
+// TestLabDocs runs the commands of docs/lab.md.
 func TestLabDocs(t *testing.T) {
 	inTurn(t, 50)
 	if _, ok := enginetest.DocumentDB(t); !ok {
 		return
 	}
-	page, err := os.ReadFile(filepath.Join("..", "docs", "lab.md"))
+	real, there := enginetest.RealMongo(t)
+	plain := there && !enginetest.HasTLS(t, real)
+	runDocs(t, "lab.md", 25, func(line string) string {
+		line = regexp.MustCompile(`--duration \S+`).ReplaceAllString(line, "--duration 500ms")
+		if plain && strings.Contains(line, "--tls") {
+			line += " --engine documentdb"
+		}
+		return line
+	})
+}
+
+// TestDrillDocs runs the commands of docs/drill.md.
+func TestDrillDocs(t *testing.T) {
+	inTurn(t, 30)
+	if _, ok := enginetest.DocumentDB(t); !ok {
+		return
+	}
+	runDocs(t, "drill.md", 6, func(line string) string { return line })
+}
+
+// runDocs runs the commands of a page of the documentation in order and with changes, in one directory. Its labs have a
+// home of their own, which --all means and where none is left.
+func runDocs(t *testing.T, page string, least int, change func(line string) string) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("..", "docs", page))
 	if err != nil {
 		t.Fatal(err)
 	}
-	home, dir, ran := enginetest.Home(t, files(t).home), t.TempDir(), 0 // --all means these labs only
+	examples, err := filepath.Abs(filepath.Join("..", "examples"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	home, dir, ran := enginetest.Home(t, files(t).home), t.TempDir(), 0
+	if err := os.Symlink(examples, filepath.Join(dir, "examples")); err != nil {
+		t.Fatal(err)
+	}
 	t.Cleanup(func() {
 		runLine(t, dir, home, "plimsoll lab down --all --quiet")
 		if left, err := filepath.Glob(filepath.Join(home, "labs", "*")); err != nil || len(left) > 0 {
 			t.Errorf("left are %v (%v)", left, err)
 		}
 	})
-	real, there := enginetest.RealMongo(t)
-	plain := there && !enginetest.HasTLS(t, real)
-	for _, block := range regexp.MustCompile("(?s)```sh\n(.*?)```").FindAllStringSubmatch(string(page), -1) {
+	for _, block := range regexp.MustCompile("(?s)```sh\n(.*?)```").FindAllStringSubmatch(string(text), -1) {
 		for line := range strings.Lines(block[1]) {
-			line = strings.TrimPrefix(strings.TrimSpace(line), "sudo ")
-			line = regexp.MustCompile(`--duration \S+`).ReplaceAllString(line, "--duration 500ms")
-			if plain && strings.Contains(line, "--tls") {
-				line += " --engine documentdb"
-			}
-			runLine(t, dir, home, line)
+			runLine(t, dir, home, change(strings.TrimPrefix(strings.TrimSpace(line), "sudo ")))
 			ran++
 		}
 	}
-	if ran < 25 {
+	if ran < least {
 		t.Errorf("found only %d commands", ran)
 	}
 }

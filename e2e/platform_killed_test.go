@@ -14,6 +14,7 @@ import (
 // A drill of a deployment that is killed leaves a fault behind. Everybody who looks is told, nobody breaks more, and
 // the fault is reverted at its time.
 func TestMongoKilledDrillIsReverted(t *testing.T) {
+	inTurn(t, 30)
 	for name, binary := range mongods(t) {
 		t.Run(name, func(t *testing.T) {
 			set := enginetest.StartSet(t, binary, 3)

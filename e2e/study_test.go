@@ -127,50 +127,6 @@ canary: -1
 metrics: [throughput]
 `
 
-// TestStudyKilledAgainAndAgain kills a study at random moments and resumes it. No finished trial is lost or repeated.
-func TestStudyKilledAgainAndAgain(t *testing.T) {
-	inTurn(t, 5)
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
-	rng := rand.New(rand.NewPCG(seed, 1))
-	file, dir := writeStudy(t, tiny)
-	args := func() []string {
-		if _, err := os.Stat(filepath.Join(dir, record.StudyFile)); err != nil {
-			return []string{"study", "run", file, "--out", dir, "--quiet", "--format", "json"}
-		}
-		return []string{"study", "resume", dir, "--quiet", "--format", "json"}
-	}
-	kills, kept := 0, 0
-	files(t) // build the program first
-	for began := time.Now(); kills < 30 && (kills < 8 || time.Since(began) < 10*time.Second); {
-		if !killedAtRandom(t, rng, 150, func() int64 { return journalSize(dir) }, args()...) {
-			break
-		}
-		kills++
-		if _, err := os.Stat(dir); err != nil {
-			continue
-		}
-		if s, err := record.OpenStudy(dir); err == nil {
-			for _, tr := range s.Trials {
-				if tr.Status == record.TrialRunning {
-					t.Errorf("after it was killed, trial %d is %s", tr.Number, tr.Status)
-				}
-			}
-			now := len(completeRecords(t, dir))
-			if now < kept {
-				t.Errorf("%d records were complete, now %d", kept, now)
-			}
-			kept = now
-		}
-	}
-	t.Logf("killed %d times, %d trials were finished by then", kills, kept)
-	s := plimsoll(t, args()...).judged(t).study(t, dir)
-	checkDone(t, s, dir, 16)
-	if len(s.Comparisons) == 0 {
-		t.Error("nothing was compared")
-	}
-}
-
 // killedAtRandom starts a command and kills it at a random moment: usually within a few milliseconds after grown
 // increases, sometimes before. It returns false if the command exited before.
 func killedAtRandom(t *testing.T, rng *rand.Rand, within int, grown func() int64, args ...string) bool {
@@ -188,14 +144,6 @@ func killedAtRandom(t *testing.T, rng *rand.Rand, within int, grown func() int64
 		e.judged(t)
 	}
 	return e.code == -1
-}
-
-func journalSize(dir string) int64 {
-	info, err := os.Stat(filepath.Join(dir, record.JournalFile))
-	if err != nil {
-		return 0
-	}
-	return info.Size()
 }
 
 func (c *command) over() bool {
@@ -297,33 +245,4 @@ canary: -1
 			t.Errorf("data were loaded %d times, want once per data set:\n%s", n, e.stderr)
 		}
 	})
-}
-
-// TestStudyOfTheEmbeddedStore runs a complete study with a procedure on this disk and prints it in all formats.
-func TestStudyOfTheEmbeddedStore(t *testing.T) {
-	inTurn(t, 5)
-	file, dir := writeStudy(t, fmt.Sprintf(`
-name: embedded
-run:
-  target: %q
-  workload: {name: a, records: 300, params: {fieldlength: 10}}
-  load: {workers: 2, operations: 500}
-  durability: {name: balanced}
-procedures:
-  threads: {levels: [1, 2], trials: 1, duration: 1s}
-factors:
-  - path: durability.name
-    levels: [balanced, throughput]
-trials: 2
-objectives: ["errors<50%%"]
-`, "embedded:"+filepath.Join(t.TempDir(), "data")))
-	study := plimsoll(t, "study", "run", file, "--out", dir, "--format", "json", "--quiet").judged(t).study(t, dir)
-	if len(study.Procedures) != 1 || study.Base.Load.Workers < 1 || len(study.Objectives) == 0 {
-		t.Errorf("procedures %+v, base %+v, objectives %+v", study.Procedures, study.Base.Load, study.Objectives)
-	}
-	for _, format := range []string{"text", "md", "json", "csv", "gobench"} {
-		if e := plimsoll(t, "study", "resume", dir, "--format", format).judged(t); strings.TrimSpace(e.stdout) == "" {
-			t.Errorf("nothing is printed as %s", format)
-		}
-	}
 }

@@ -18,6 +18,7 @@ import (
 // TestProcessListHasNoSecret runs loads whose address comes from a variable, a file and standard input, and reads the
 // command line and the environment of every process that they start, for as long as they run.
 func TestProcessListHasNoSecret(t *testing.T) {
+	t.Parallel()
 	const secret = "hunter2Sekret"
 	self, err := os.Executable()
 	if err != nil {

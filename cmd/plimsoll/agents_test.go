@@ -19,6 +19,7 @@ import (
 // One command at a time coordinates the agents of a run, and a new run takes nothing from the record of an unfinished
 // one. The keys of a run are in the directory of the user, never in the record.
 func TestOneCoordinatorOfARun(t *testing.T) {
+	t.Parallel()
 	home := t.TempDir()
 	env := &environment{stderr: io.Discard, getenv: func(name string) string {
 		if name == "PLIMSOLL_HOME" {

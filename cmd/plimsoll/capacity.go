@@ -271,7 +271,7 @@ func capacityDrill(env *environment, home string, o run.Options) (func(context.C
 	}, nil
 }
 
-// askPatience is how long a question waits for a server.
+// askPatience is how long a question waits for a server, unless its address says it.
 const askPatience = 5 * time.Second
 
 // asking opens connections for questions about a deployment, nil if it is none.
@@ -296,7 +296,7 @@ func asking(env *environment, asked spec.Run) func(context.Context) (server.Comm
 			}
 			uri = at.URI
 		}
-		client, err := driver.Connect(options.Client().ApplyURI(uri).SetAppName("plimsoll capacity").SetServerSelectionTimeout(askPatience))
+		client, err := driver.Connect(options.Client().SetServerSelectionTimeout(askPatience).ApplyURI(uri).SetAppName("plimsoll capacity"))
 		if err != nil {
 			return nil, nil, err
 		}

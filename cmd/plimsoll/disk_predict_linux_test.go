@@ -34,7 +34,7 @@ func TestPredictionFromProbe(t *testing.T) {
 	}
 	load(filepath.Join(shm, "data"), "1", "one")
 	load(filepath.Join(shm, "data"), "4", "four")
-	probe := []string{"disk", "data", "--profile", "journal", "--segment", "4MiB", "--duration", "1s", "--clients", "1,2,4", "--force", "-q"}
+	probe := []string{"disk", "data", "--profile", "journal", "--segment", "4MiB", "--duration", "500ms", "--clients", "1,2,4", "--force", "-q"}
 	if err := os.Mkdir("data", 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +64,7 @@ func TestPredictionFromProbe(t *testing.T) {
 		t.Errorf("the page does not draw both: %v", err)
 	}
 	// A side without a prediction, and runs of something else.
-	do(0, append(probe, "--out", "plain")...)
+	do(0, "disk", "data", "--profile", "journal", "--segment", "4MiB", "--duration", "200ms", "--clients", "1", "--force", "-q", "--out", "plain")
 	do(2, "compare", "plain", "runs")
 	do(2, append(probe, "--predict", "nothing")...)
 	do(2, "disk", "--place", "kubernetes", "--predict", "one")

@@ -16,6 +16,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/store"
 )
 
+// serverPatience is how long a server is awaited, unless its address says it (serverSelectionTimeoutMS).
 const serverPatience = 10 * time.Second
 
 // queryServer reads the facts that the doctor judges. It sends read-only commands.
@@ -25,7 +26,7 @@ func queryServer(ctx context.Context, uri string) (server.Facts, error) {
 	}
 	answer, cancel := context.WithTimeout(ctx, serverPatience)
 	defer cancel()
-	o := options.Client().ApplyURI(uri).SetAppName("plimsoll doctor").SetServerSelectionTimeout(serverPatience)
+	o := options.Client().SetServerSelectionTimeout(serverPatience).ApplyURI(uri).SetAppName("plimsoll doctor")
 	client, err := driver.Connect(o)
 	if err != nil {
 		hint := ""
@@ -69,8 +70,8 @@ func setMembers(facts server.Facts) (addresses []string) {
 // openMember connects to one member with the options of the set's address. It does not log in: arbiters have no users,
 // and its questions need no rights.
 func openMember(uri, address string) (server.Commander, func(), error) {
-	o := options.Client().ApplyURI(uri).SetAppName("plimsoll doctor").SetHosts([]string{address}).SetDirect(true).
-		SetServerSelectionTimeout(serverPatience)
+	o := options.Client().SetServerSelectionTimeout(serverPatience).ApplyURI(uri).SetAppName("plimsoll doctor").
+		SetHosts([]string{address}).SetDirect(true)
 	o.Auth, o.ReplicaSet, o.LoadBalanced, o.SRVServiceName = nil, nil, nil, nil
 	client, err := driver.Connect(o)
 	if err != nil {

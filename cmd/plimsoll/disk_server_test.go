@@ -24,6 +24,7 @@ import (
 // The doctor asks a mongod that answers as the manual says, and sends nothing that changes it. A real one takes the
 // place of the stand-in in e2e where there is one.
 func TestDoctorAsksMongod(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	uri := startStandin(t, "8.0.24", dir)
 	var f server.Facts

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"bytes"
-	"context"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -10,7 +8,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/plimsoll-bench/plimsoll/published"
 	"github.com/plimsoll-bench/plimsoll/store/null"
@@ -92,18 +89,11 @@ func runDocumented(t *testing.T, line string) {
 		planDocumented(t, line) // make smoke runs them
 		return
 	}
-	home := homeOf(t)
-	var stdout, stderr bytes.Buffer
-	code := mainRun(context.Background(), &environment{
-		args: words[1:], stdin: strings.NewReader(""), stdout: &stdout, stderr: &stderr,
-		getenv: func(name string) string { return map[string]string{"PLIMSOLL_HOME": home}[name] },
-		now:    time.Now, width: func() int { return 80 },
-		signals: func() (<-chan os.Signal, func()) { return nil, func() {} },
-	})
+	code, stdout, stderr := hereWith(t, homeOf(t), words[1:]...)
 	switch code {
 	case exitSuccess, exitObjective, exitInvalid:
 	default:
-		t.Errorf("%s\nexit %d\nstdout:\n%s\nstderr:\n%s", line, code, &stdout, &stderr)
+		t.Errorf("%s\nexit %d\nstdout:\n%s\nstderr:\n%s", line, code, stdout, stderr)
 	}
 }
 

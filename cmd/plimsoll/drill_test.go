@@ -18,6 +18,7 @@ import (
 
 // The shipped drills are drills, their labs can be planned, and they fit the schema.
 func TestShippedDrills(t *testing.T) {
+	t.Parallel()
 	files, err := filepath.Glob("../../examples/drill/*.yaml")
 	if err != nil || len(files) < 18 {
 		t.Fatalf("only %v (%v)", files, err)

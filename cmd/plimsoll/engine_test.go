@@ -19,6 +19,7 @@ func engineEnvironment(home string, args ...string) (*environment, *bytes.Buffer
 }
 
 func TestEngineCommands(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		args           string
 		code           int

@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/plimsoll-bench/plimsoll/drill"
 	"github.com/plimsoll-bench/plimsoll/lab/engine"
@@ -41,6 +40,7 @@ var repeats = map[string]string{
 // Each document has its folder, and each study there fits the schema, names its levels as the document does, and can be
 // planned where its engine is.
 func TestExamplesOfDocuments(t *testing.T) {
+	t.Parallel()
 	all, err := published.Documents()
 	if err != nil {
 		t.Fatal(err)
@@ -354,12 +354,9 @@ func planDocumented(t *testing.T, line string) {
 func planSuiteDocumented(t *testing.T, words []string) {
 	t.Helper()
 	args := append([]string{words[1], "plan"}, words[3:]...)
-	var stdout, stderr bytes.Buffer
-	code := mainRun(context.Background(), &environment{
-		args: args, stdin: strings.NewReader(""), stdout: &stdout, stderr: &stderr, getenv: withRoom(t), now: time.Now,
-		width:   func() int { return 80 },
-		signals: func() (<-chan os.Signal, func()) { return nil, func() {} },
-	})
+	env, stdout, stderr := engineEnvironment("", args...)
+	env.getenv = withRoom(t)
+	code := mainRun(context.Background(), env)
 	if code != exitSuccess || !strings.Contains(stdout.String(), "suite ") {
 		t.Errorf("%s: exit code %d: %s", strings.Join(words, " "), code, stderr.String())
 	}

@@ -39,6 +39,7 @@ func firstScreens(t *testing.T) map[string]any {
 
 // The first screen of every kind has at most 24 lines, and its lines have room on the terminal.
 func TestFirstScreens(t *testing.T) {
+	t.Parallel()
 	for name, result := range firstScreens(t) {
 		t.Run(name, func(t *testing.T) {
 			var all bytes.Buffer

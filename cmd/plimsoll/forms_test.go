@@ -13,6 +13,7 @@ import (
 
 // A record of each kind has its forms, and says which it has where one is asked for that it has not.
 func TestFormsOfReports(t *testing.T) {
+	t.Parallel()
 	drill, probe := filepath.Join(t.TempDir(), "drill"), filepath.Join(t.TempDir(), "probe")
 	if _, err := (recordtest.Drill{Rounds: 2, Lossy: 1}).Write(drill); err != nil {
 		t.Fatal(err)

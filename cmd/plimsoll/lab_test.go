@@ -2,10 +2,10 @@ package main
 
 import (
 	"bytes"
+	"io"
 	"os"
 	"path/filepath"
 	"reflect"
-	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -23,34 +23,7 @@ import (
 
 // Every key that a lab has is in the template.
 func TestLabTemplateHasEveryKey(t *testing.T) {
-	sections := map[string]string{}
-	at, key := "", regexp.MustCompile(`^(?:# )?([a-z_]+):(?: |$)`)
-	for line := range strings.Lines(string(labTemplate)) {
-		if m := key.FindStringSubmatch(strings.TrimRight(line, "\n")); m != nil && hasKey(reflect.TypeFor[spec.Lab](), m[1]) {
-			at = m[1]
-		}
-		sections[at] += line
-	}
-	var look func(typ reflect.Type, path, text string)
-	look = func(typ reflect.Type, path, text string) {
-		for typ.Kind() == reflect.Pointer || typ.Kind() == reflect.Slice {
-			typ = typ.Elem()
-		}
-		if typ.Kind() != reflect.Struct {
-			return
-		}
-		for i := range typ.NumField() {
-			name, part := yamlKey(typ.Field(i)), text
-			if path == "" {
-				part = sections[name]
-			}
-			if !regexp.MustCompile(`(?m)(^|[ {])` + name + `:( |$)`).MatchString(part) {
-				t.Errorf("the template of a lab says nothing of %s", strings.TrimPrefix(path+"."+name, "."))
-			}
-			look(typ.Field(i).Type, path+"."+name, part)
-		}
-	}
-	look(reflect.TypeFor[spec.Lab](), "", "")
+	hasEveryKey(t, "lab", labTemplate, reflect.TypeFor[spec.Lab]())
 }
 
 // The template and the examples are labs, and fit the schema.
@@ -172,24 +145,10 @@ func TestLabText(t *testing.T) {
 		!strings.HasPrefix(asJSON.String(), "[\n  {\n    \"schema_version\"") {
 		t.Errorf("as JSON: %v\n%s", err, asJSON.String())
 	}
-	checkGolden(t, "lab.golden.txt", b.Bytes())
-}
-
-func checkGolden(t *testing.T, name string, got []byte) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		if err := os.WriteFile(path, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), string(got)); diff != "" {
-		t.Error(diff)
-	}
+	goldenText(t, "lab", func(w io.Writer) error {
+		_, err := w.Write(b.Bytes())
+		return err
+	})
 }
 
 func TestLastLines(t *testing.T) {

@@ -44,11 +44,8 @@ func here(t *testing.T, args ...string) (code int, stdout, stderr string) {
 // hereWith is [here] with a home directory that is kept.
 func hereWith(t *testing.T, home string, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
-	var o, e bytes.Buffer
-	code = mainRun(context.Background(), &environment{args: args, stdin: strings.NewReader(""), stdout: &o, stderr: &e,
-		getenv: func(name string) string { return map[string]string{"PLIMSOLL_HOME": home}[name] },
-		now:    time.Now, width: func() int { return 80 },
-		signals: func() (<-chan os.Signal, func()) { return nil, func() {} }})
+	env, o, e := engineEnvironment(home, args...)
+	code = mainRun(context.Background(), env)
 	return code, o.String(), e.String()
 }
 

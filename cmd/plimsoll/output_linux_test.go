@@ -189,6 +189,7 @@ func TestWaitingForPipesEnds(t *testing.T) {
 
 // What a forged log calls a collection does not write lines of its own on the terminal.
 func TestForgedNamesOnTheTerminal(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	log := filepath.Join(dir, "commands.jsonl")
 	const forged = `{"time": "2026-03-01T10:00:00.250Z", "db": "shop", "command": {"find": "a\nwrote /etc/passwd\u001b[2J", "filter": {"b\nc": 1}}}` + "\n"

@@ -17,6 +17,7 @@ import (
 // TestTerminalPicture checks docs/pictures/terminal.svg, which shows what the terminal prints of a run; `make pictures`
 // makes it anew.
 func TestTerminalPicture(t *testing.T) {
+	t.Parallel()
 	r, err := recordtest.Run{Warmup: 10, Seconds: 120, Rate: 800, Open: true, Median: 2 * time.Millisecond,
 		Seed: 11}.Write(filepath.Join(t.TempDir(), "nightly"))
 	if err != nil {

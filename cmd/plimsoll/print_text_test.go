@@ -1,14 +1,10 @@
 package main
 
 import (
-	"bytes"
 	"flag"
-	"os"
-	"path/filepath"
+	"io"
 	"testing"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
@@ -83,27 +79,6 @@ func TestTextOfResults(t *testing.T) {
 	service := troubled()
 	service.Phases[0].Service = &record.ServiceResult{CPUSeconds: 61.2, CPUPerOperation: 204_000, MemoryBytes: 48 << 20}
 	for name, r := range map[string]*record.Run{"troubled": troubled(), "nothing": nothing, "invalid": invalid, "service": service} {
-		t.Run(name, func(t *testing.T) {
-			var b bytes.Buffer
-			if err := printResult(&b, r, verbose); err != nil {
-				t.Fatal(err)
-			}
-			file := filepath.Join("testdata", "text", name+".golden")
-			if *update {
-				if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-					t.Fatal(err)
-				}
-				if err := os.WriteFile(file, b.Bytes(), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(string(want), b.String()); diff != "" {
-				t.Errorf("text changed; if it should, run with -update (-want +got):\n%s", diff)
-			}
-		})
+		goldenText(t, name, func(w io.Writer) error { return printResult(w, r, verbose) })
 	}
 }

@@ -108,6 +108,7 @@ func told(d *report.Document) (list []string) {
 // The terminal, the Markdown of a pull request and the page state the same facts, in the same words and
 // with the same rounding, for every kind of record.
 func TestTerminalMarkdownAndPageStateTheSame(t *testing.T) {
+	t.Parallel()
 	for kind, dir := range aRecordOfEachKind(t) {
 		t.Run(kind, func(t *testing.T) {
 			s, err := report.Open(dir)

@@ -43,7 +43,6 @@ func TestMain(m *testing.M) {
 //	                            the files out and err
 //	interrupted PHASE DIR COMMAND…  the same with SIGINT as soon as the record in DIR has an interval of the
 //	                            phase; the exit code must be 130
-//	killed PHASE DIR COMMAND…       the same with SIGKILL
 //	field FILE PATH… VALUE      compares one value of a JSON file
 //	made DIR KEY=VALUE…         writes a record whose results are made up (size_test.go)
 //	site [spoilt]               serves a release feed and an archive of mongod over HTTPS (script_site_test.go)
@@ -57,7 +56,7 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits": scriptExits, "interrupted": scriptInterrupted, "killed": scriptKilled, "field": scriptField, "made": scriptMade, "site": scriptSite,
+			"exits": scriptExits, "interrupted": scriptInterrupted, "field": scriptField, "made": scriptMade, "site": scriptSite,
 		},
 	})
 }
@@ -112,29 +111,15 @@ func scriptInterrupted(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	phase, dir := args[0], ts.MkAbs(args[1])
 	if got := runHere(ts, args[2:], func(cmd *exec.Cmd, done <-chan struct{}) {
-		signalIn(os.Interrupt, phase, dir, cmd,
-			done)
+		interruptIn(phase, dir, cmd, done)
 	}); got != exitInterrupted {
 		ts.Fatalf("exit code %d, want %d\nstderr:\n%s", got, exitInterrupted, ts.ReadFile("err"))
 	}
 }
 
-func scriptKilled(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) < 3 {
-		ts.Fatalf("usage: killed PHASE DIR COMMAND [ARGUMENTS]")
-	}
-	phase, dir := args[0], ts.MkAbs(args[1])
-	if got := runHere(ts, args[2:], func(cmd *exec.Cmd, done <-chan struct{}) {
-		signalIn(os.Kill, phase, dir, cmd,
-			done)
-	}); got != -1 {
-		ts.Fatalf("exit code %d, it was to be killed\nstderr:\n%s", got, ts.ReadFile("err"))
-	}
-}
-
-// signalIn sends a signal as soon as a record has an interval of a phase. A command that never comes so far is
+// interruptIn interrupts a command as soon as its record has an interval of a phase. One that never comes so far is
 // killed, and its exit code tells.
-func signalIn(signal os.Signal, phase, dir string, cmd *exec.Cmd, done <-chan struct{}) {
+func interruptIn(phase, dir string, cmd *exec.Cmd, done <-chan struct{}) {
 	look := time.NewTicker(50 * time.Millisecond)
 	defer look.Stop()
 	patience := time.After(2 * time.Minute)
@@ -149,7 +134,7 @@ func signalIn(signal os.Signal, phase, dir string, cmd *exec.Cmd, done <-chan st
 		}
 		r, err := record.OpenRun(dir)
 		if err == nil && r.Phase(phase) != nil && r.Phase(phase).Counts.Attempted > 0 {
-			_ = cmd.Process.Signal(signal) // it may have ended, and the exit code says so
+			_ = cmd.Process.Signal(os.Interrupt) // it may have ended, and the exit code says so
 			return
 		}
 	}

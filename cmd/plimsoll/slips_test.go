@@ -20,7 +20,7 @@ type slip struct {
 }
 
 // misplaced is an address at which nobody answers, for places where no address belongs.
-const misplaced = "mongodb://user:SECRET@127.0.0.1:1/?connectTimeoutMS=50"
+const misplaced = "mongodb://user:SECRET@127.0.0.1:1/?connectTimeoutMS=50&serverSelectionTimeoutMS=50"
 
 // slips has every command that takes a word with an address as that word, every kind of file with an address in a wrong
 // place, and every part of an address with a secret in it.
@@ -139,18 +139,16 @@ func TestSlips(t *testing.T) {
 			home := t.TempDir()
 			limit := time.Minute
 			if s.args[0] == "doctor" {
-				limit = 2 * time.Second // it would wait ten seconds for a server that is not there, and say the same
+				limit = 500 * time.Millisecond // it would wait ten seconds for a server that is not there, and say the same
 			}
 			ctx, cancel := context.WithTimeout(context.Background(), limit)
 			defer cancel()
-			var stdout, stderr bytes.Buffer
+			env, stdout, stderr := engineEnvironment(home, args...)
 			interrupt := make(chan os.Signal, 1)
 			interrupt <- os.Interrupt // whatever runs, runs until it is told to end
-			code := mainRun(ctx, &environment{args: args, stdin: strings.NewReader(fill(s.input)), stdout: &stdout,
-				stderr: &stderr,
-				getenv: func(name string) string { return map[string]string{"PLIMSOLL_HOME": home}[name] },
-				now:    time.Now, width: func() int { return 80 },
-				signals: func() (<-chan os.Signal, func()) { return interrupt, func() {} }})
+			env.stdin = strings.NewReader(fill(s.input))
+			env.signals = func() (<-chan os.Signal, func()) { return interrupt, func() {} }
+			code := mainRun(ctx, env)
 			if text := stdout.String() + stderr.String(); strings.Contains(text, secret) {
 				t.Errorf("exit %d, printed:\n%s", code, text)
 			}

@@ -20,13 +20,13 @@ import (
 	"github.com/plimsoll-bench/plimsoll/study"
 )
 
-// sections cuts the template into the lines that belong to each of its top-level keys, commented out or not.
-func sections() map[string]string {
+// sections cuts a template into the lines that belong to each top-level key of a type, commented out or not.
+func sections(template []byte, typ reflect.Type) map[string]string {
 	key := regexp.MustCompile(`^(?:# )?([a-z_]+):(?: |$)`)
 	out, at := map[string]string{}, ""
-	for line := range strings.SplitSeq(string(studyTemplate), "\n") {
-		// Prose may begin with a word and a colon as well; only keys of a study begin a section.
-		if m := key.FindStringSubmatch(line); m != nil && hasKey(reflect.TypeFor[spec.Study](), m[1]) {
+	for line := range strings.SplitSeq(string(template), "\n") {
+		// Prose may begin with a word and a colon as well; only keys of the type begin a section.
+		if m := key.FindStringSubmatch(line); m != nil && hasKey(typ, m[1]) {
 			at = m[1]
 		}
 		out[at] += line + "\n"
@@ -53,7 +53,16 @@ var notForUsers = []string{"floors", "instead", "scale.applied", "run.workload.f
 
 // Every key that a study has is in the template, with a word on it or an example.
 func TestTemplateHasEveryKey(t *testing.T) {
-	all := sections()
+	hasEveryKey(t, "study", studyTemplate, reflect.TypeFor[spec.Study]())
+	if !bytes.Contains(studyTemplate, []byte("plimsoll lab init")) { // that template has the keys of a lab
+		t.Error("the template of a study does not say where the keys of a lab are explained")
+	}
+}
+
+// hasEveryKey checks that a template has every key of a type.
+func hasEveryKey(t *testing.T, what string, template []byte, of reflect.Type) {
+	t.Helper()
+	all := sections(template, of)
 	var look func(typ reflect.Type, path, text string)
 	look = func(typ reflect.Type, path, text string) {
 		for typ.Kind() == reflect.Pointer || typ.Kind() == reflect.Slice {
@@ -63,27 +72,23 @@ func TestTemplateHasEveryKey(t *testing.T) {
 			return
 		}
 		for i := range typ.NumField() {
-			name := yamlKey(typ.Field(i))
-			if slices.Contains(notForUsers, strings.TrimPrefix(path+"."+name, ".")) {
+			name, part := yamlKey(typ.Field(i)), text
+			at := strings.TrimPrefix(path+"."+name, ".")
+			if what == "study" && slices.Contains(notForUsers, at) {
 				continue
 			}
-			part := text
 			if path == "" {
 				part = all[name]
 			}
 			if !regexp.MustCompile(`(?m)(^|[ {])` + name + `:( |$)`).MatchString(part) {
-				t.Errorf("the template of a study says nothing of %s", strings.TrimPrefix(path+"."+name, "."))
+				t.Errorf("the template of a %s says nothing of %s", what, at)
 			}
-			if path+name == "lab" { // a template of its own has its keys
-				if !bytes.Contains(studyTemplate, []byte("plimsoll lab init")) {
-					t.Error("the template of a study does not say where the keys of a lab are explained")
-				}
-				continue
+			if at != "lab" {
+				look(typ.Field(i).Type, at, part)
 			}
-			look(typ.Field(i).Type, path+"."+name, part)
 		}
 	}
-	look(reflect.TypeFor[spec.Study](), "", "")
+	look(of, "", "")
 }
 
 // The template is a study that can be run, fits its schema, and shows defaults where it says so.
@@ -103,7 +108,7 @@ func TestTemplateIsAStudy(t *testing.T) {
 
 // Each optional part of the template can be used as it is shown.
 func TestTemplateWithoutItsComments(t *testing.T) {
-	all := sections()
+	all := sections(studyTemplate, reflect.TypeFor[spec.Study]())
 	for _, name := range []string{"procedures", "labels", "objectives", "metrics", "canary", "reload", "deadline", "confidence", "out", "published", "scale", "lab"} {
 		text := regexp.MustCompile(`(?m)^# ?`).ReplaceAllString(all[name], "")
 		text = text[strings.Index(text, name+":"):]

@@ -52,38 +52,27 @@ func (c vCenter) power(t *testing.T, member int) (state types.VirtualMachinePowe
 	return state
 }
 
-// A virtual machine of a vCenter is powered off under load. The drill ends with a verdict, and its record has the
-// machines. A drill that is killed leaves the fault in the journal, from which it is reverted.
-func TestVSphereDrill(t *testing.T) {
+// A drill says what it does to a virtual machine. One that is killed leaves its fault in the journal, from which it is
+// reverted.
+func TestVSphereKilled(t *testing.T) {
 	t.Parallel()
 	o := newOwn(t, enginetest.StandinMongo(t, "8.0.12"))
 	c := newVCenter(t, o)
-	power := func(member int) types.VirtualMachinePowerState { return c.power(t, member) }
-	o.follow(t, power)
-	plan := []string{"--fault", "vm-power-off:db3", "--for", "4s", "--duration", "14s"}
-	code, out := o.run(t, o.drill("a", plan...)...)
+	args := o.drill("a", "--fault", "vm-power-off:db3", "--for", "30m", "--duration", "1h")
+	code, out := o.run(t, args...)
 	for _, want := range []string{"govc vm.power -off /DC0/vm/DC0_C0_RP0_VM2", "govc vm.power -on ", "role secondary", "--yes-break-it"} {
 		if code != exitUsage || !strings.Contains(out, want) {
 			t.Errorf("exit code %d, the plan lacks %q:\n%s", code, want, out)
 		}
 	}
-	o.refusesUnnamed(t)
-	d := o.survived(t, "a", o.drill("a", append(plan, "--yes-break-it")...)...)
-	if f := d.Rounds[0].Faults[0]; !f.Hit || len(f.Commands) < 3 || !f.Commands[0].Request {
-		t.Errorf("%+v", f)
-	}
-	if v := d.Rounds[0].VSphere; v == nil || len(v.Machines) != 3 || len(v.Clusters) != 1 {
-		t.Errorf("the record has %+v", v)
-	}
 	var text bytes.Buffer
-	cmd := o.command(t, o.drill("b", "--fault", "vm-power-off:db3", "--for", "30m", "--duration", "1h",
-		"--yes-break-it")...)
+	cmd := o.command(t, append(args, "--yes-break-it")...)
 	cmd.Stdout, cmd.Stderr = &text, &text
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = cmd.Process.Kill() })
-	waitFor(t, "the machine is off", func() bool { return power(2) == types.VirtualMachinePowerStatePoweredOff })
+	waitFor(t, "the machine is off", func() bool { return c.power(t, 2) == types.VirtualMachinePowerStatePoweredOff })
 	if err := cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
@@ -94,64 +83,22 @@ func TestVSphereDrill(t *testing.T) {
 	if code, out := o.run(t, "platform", "heal"); code != exitSuccess || !strings.Contains(out, "vm-power-off:db3 on db3: reverted") {
 		t.Errorf("heal: exit code %d\n%s", code, out)
 	}
-	if got := power(2); got != types.VirtualMachinePowerStatePoweredOn {
+	if got := c.power(t, 2); got != types.VirtualMachinePowerStatePoweredOn {
 		t.Errorf("the machine is %s", got)
 	}
+	o.keepsPassword(t)
+}
+
+// keepsPassword checks that neither the record a nor the home of Plimsoll has the password of the vCenter.
+func (o *deployed) keepsPassword(t *testing.T) {
+	t.Helper()
 	if grep := exec.Command("grep", "-rl", "geheim123", filepath.Join(o.dir, "a"), o.home); grep.Run() == nil {
 		t.Error("the password is in a record or in the journal")
 	}
 }
 
-// refusesUnnamed checks that a member of the set which the file does not name is not broken, even with a yes.
-func (o *deployed) refusesUnnamed(t *testing.T) {
-	t.Helper()
-	all, err := os.ReadFile(o.file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, _, _ := strings.Cut(string(all), "  - {name: db3,")
-	two := filepath.Join(o.dir, "two.yaml")
-	if err := os.WriteFile(two, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	code, out := o.run(t, "drill", o.URI, "--platform", two, "--fault", "vm-power-off:"+o.Addresses[2], "--at", "500ms",
-		"--duration", "2s", "--quiet", "--yes-break-it", "--verbose", "--out", filepath.Join(o.dir, "unnamed"))
-	if code == exitSuccess || !strings.Contains(out, "Only named members are broken") {
-		t.Errorf("a member without a name: exit code %d\n%s", code, out)
-	}
-}
-
-// follow pauses and resumes the last member as its virtual machine is powered off and on.
-func (o *deployed) follow(t *testing.T, power func(int) types.VirtualMachinePowerState) {
-	stop, done := make(chan struct{}), make(chan struct{})
-	t.Cleanup(func() {
-		close(stop)
-		<-done
-	})
-	last := len(o.Names) - 1
-	go func() {
-		defer close(done)
-		verb := "resume"
-		for {
-			select {
-			case <-stop:
-				return
-			case <-time.After(10 * time.Millisecond):
-			}
-			now := "resume"
-			if power(last) == types.VirtualMachinePowerStatePoweredOff {
-				now = "pause"
-			}
-			if now != verb {
-				_ = exec.Command(o.Script, now, o.Names[last]).Run() // the member ends with the test
-				verb = now
-			}
-		}
-	}()
-}
-
-// A virtual machine is reset under load, with the member that is the primary. Another member takes over, and the reset
-// needs no heal.
+// A virtual machine is reset under load, with the member that is the primary. Another member takes over, the reset
+// needs no heal, and the record has the machines.
 func TestVSphereReset(t *testing.T) {
 	t.Parallel()
 	o := newOwn(t, enginetest.StandinMongo(t, "8.0.12"))
@@ -181,6 +128,10 @@ func TestVSphereReset(t *testing.T) {
 		!strings.Contains(f.Evidence, "VmPoweredOffEvent") || !strings.Contains(f.Evidence, "own connection") {
 		t.Errorf("%+v", f)
 	}
+	if v := d.Rounds[0].VSphere; v == nil || len(v.Machines) != 3 || len(v.Clusters) != 1 || !f.Commands[0].Request {
+		t.Errorf("the record has %+v, %+v", v, f.Commands)
+	}
+	o.keepsPassword(t)
 	steps := ""
 	for _, c := range f.Commands {
 		steps += " " + c.Step

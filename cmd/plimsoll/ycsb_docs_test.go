@@ -1,13 +1,10 @@
 package main
 
 import (
-	"bytes"
-	"context"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/plimsoll-bench/plimsoll/store/null"
 )
@@ -30,14 +27,9 @@ func TestYCSBDocs(t *testing.T) {
 			t.Errorf("%q is no call of plimsoll", line)
 			continue
 		}
-		var stdout, stderr bytes.Buffer
-		code := mainRun(context.Background(), &environment{
-			args: words[1:], stdin: strings.NewReader(""), stdout: &stdout, stderr: &stderr,
-			getenv: func(string) string { return "" }, now: time.Now, width: func() int { return 80 },
-			signals: func() (<-chan os.Signal, func()) { return nil, func() {} },
-		})
+		code, stdout, stderr := here(t, words[1:]...)
 		if code != exitSuccess {
-			t.Errorf("%s\nexit %d\nstdout:\n%s\nstderr:\n%s", line, code, &stdout, &stderr)
+			t.Errorf("%s\nexit %d\nstdout:\n%s\nstderr:\n%s", line, code, stdout, stderr)
 		}
 	}
 }

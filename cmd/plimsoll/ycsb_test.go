@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"os"
@@ -35,13 +34,9 @@ func callYCSB(t *testing.T, line string) ycsbCall {
 
 func callYCSBWithSignals(t *testing.T, line string, signals chan os.Signal) ycsbCall {
 	t.Helper()
-	var stdout, stderr bytes.Buffer
-	code := mainRun(context.Background(), &environment{
-		args: append([]string{"ycsb"}, strings.Fields(line)...), stdin: strings.NewReader(""), stdout: &stdout, stderr: &stderr,
-		getenv: func(string) string { return "" }, now: time.Now, width: func() int { return 80 },
-		signals: func() (<-chan os.Signal, func()) { return signals, func() {} },
-	})
-	return ycsbCall{code, stdout.String(), stderr.String()}
+	env, stdout, stderr := engineEnvironment("", append([]string{"ycsb"}, strings.Fields(line)...)...)
+	env.signals = func() (<-chan os.Signal, func()) { return signals, func() {} }
+	return ycsbCall{mainRun(context.Background(), env), stdout.String(), stderr.String()}
 }
 
 // value finds the value of a line "[METRIC], measurement, value"; "" if there is none.

@@ -382,9 +382,10 @@ func TestMongoIdle(t *testing.T) {
 
 // A secondary that was held shows the age of what it lacks, which the primary's oplog tells.
 func TestMongoLagIsMeasured(t *testing.T) {
+	t.Parallel()
 	eachMongo(t, "8.0.12", nil, func(t *testing.T, binary string) {
 		l := newMongoLab(t, host.Plain, binary, func(s *spec.Lab) {
-			s.Topology = spec.Topology{Members: 3, Settings: map[string]string{"electionTimeoutMillis": "60000"}}
+			s.Topology = spec.Topology{Members: 3, Settings: map[string]string{"electionTimeoutMillis": "20000"}}
 		})
 		ctx := start(t, l)
 		use(t, ctx, l)

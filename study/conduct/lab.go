@@ -39,7 +39,7 @@ const (
 )
 
 // recover waits after a failed trial until all members of the lab run and have a role again, for a limited time.
-// The next trial would fail with the same recovery otherwise.
+// The next trial would fail with the same recovery otherwise. A lab that does not exist does not recover.
 func (d *deployment) recover(ctx context.Context, name string) {
 	if !d.failed || d.labs == nil {
 		return
@@ -47,7 +47,7 @@ func (d *deployment) recover(ctx context.Context, name string) {
 	d.failed = false
 	for until := d.clock.Now().Add(recoverAtMost); d.clock.Now().Before(until); {
 		l, err := d.labs.Find(ctx, name)
-		if err == nil && l != nil && whole(l) || ctx.Err() != nil || d.clock.Sleep(ctx, recoverEvery) != nil {
+		if err == nil && (l == nil || whole(l)) || ctx.Err() != nil || d.clock.Sleep(ctx, recoverEvery) != nil {
 			return
 		}
 	}

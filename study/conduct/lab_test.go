@@ -138,6 +138,18 @@ func TestTrialsAwaitTheRecoveryOfALab(t *testing.T) {
 	}
 }
 
+// After a trial that failed because there is no lab, nothing is awaited.
+func TestTrialsDoNotAwaitALabThatIsNotThere(t *testing.T) {
+	b := newBench(simulatedtest.Target{})
+	b.before = func(context.Context, study.Request) error { return errors.New("there is no such lab") }
+	o, looks := b.options(filepath.Join(t.TempDir(), "study")), &recovering{rack: newRack()}
+	o.Labs = looks
+	s, err := runStudy(t.Context(), smallStudy(func(s *spec.Study) { s.Run.Target = "lab:gone" }), o)
+	if err == nil || looks.looks == 0 || looks.looks > len(s.Trials) {
+		t.Errorf("%v after %d looks for a lab in %d trials", err, looks.looks, len(s.Trials))
+	}
+}
+
 // recovering is a rack whose member has a role again when it was looked at often enough.
 type recovering struct {
 	*rack

@@ -34,7 +34,7 @@ func Open(ctx context.Context, uri, database string) (*Database, error) {
 	if err := permit.Check(ctx, permit.Dial, "the deployment"); err != nil {
 		return nil, err
 	}
-	o := options.Client().ApplyURI(uri).SetAppName(recorded.AppName).SetServerSelectionTimeout(patience)
+	o := options.Client().SetServerSelectionTimeout(patience).ApplyURI(uri).SetAppName(recorded.AppName)
 	client, err := mongo.Connect(o)
 	if err != nil {
 		return nil, err
