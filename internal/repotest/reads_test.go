@@ -16,7 +16,7 @@ var reading = []string{"Open", "OpenIn", "OpenFile", "OpenInput", "OpenLimited",
 // permit of the context before. Where the file is part of a connection, the permit to connect is asked.
 var permitted = map[string]string{
 	"cmd/plimsoll/capacity_now.go": "cmd/plimsoll/capacity_now.go",
-	"platform/vsphere/client.go":   "platform/vsphere/breaker.go",
+	"platform/vsphere/client.go":   "platform/vsphere/backend.go",
 	"run/beside.go":                "run/beside.go",
 	"run/observe/metrics.go":       "run/beside.go",
 	"store/wire/tls.go":            "run/target.go",
