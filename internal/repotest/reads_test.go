@@ -33,7 +33,7 @@ var unpermitted = map[string]string{
 	"study/data.go":         "the histogram of field lengths of a workload, without which its documents have no size",
 	"run/spec.go":           "the histogram of field lengths and the recording of a workload, which are part of it",
 
-	"drill/elsewhere.go":             "files of members that the drill has broken",
+	"drill/discarded.go":             "files of members that the drill has broken",
 	"fleet/files.go":                 "the record that this agent has made",
 	"fleet/nats/agent.go":            "the identity of this machine",
 	"fleet/nats/connect.go":          "credentials and certificates that the command line names",
