@@ -275,7 +275,8 @@ func TestStreamIsCreatedAgain(t *testing.T) {
 		server := &stumbling{c.js, filepath.Join(c.server.opts.StoreDir, "jetstream", "$G", "streams"), stumbles, 0}
 		c.js = server
 		_, err := c.begin(t.Context(), nil)
-		if server.done != min(stumbles+1, creations) || (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+		if server.done != min(stumbles+1, creations) || (err == nil) != (want == "") ||
+			err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%d of %d tries: %v", server.done, stumbles, err)
 		}
 	}

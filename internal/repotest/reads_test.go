@@ -17,8 +17,8 @@ var reading = []string{"Open", "OpenIn", "OpenFile", "OpenInput", "OpenLimited",
 var permitted = map[string]string{
 	"cmd/plimsoll/capacity_now.go": "cmd/plimsoll/capacity_now.go",
 	"platform/vsphere/client.go":   "platform/vsphere/backend.go",
-	"run/beside.go":                "run/beside.go",
-	"run/observe/metrics.go":       "run/beside.go",
+	"run/observing.go":             "run/observing.go",
+	"run/observe/metrics.go":       "run/observing.go",
 	"store/wire/tls.go":            "run/target.go",
 }
 
