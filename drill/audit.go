@@ -36,7 +36,7 @@ const reachAtMost = 60 * time.Second
 
 // auditor opens what the audit of a round reads: the primary, each member, and what members gave up.
 type auditor struct {
-	drill    *campaign
+	drill    *runner
 	target   *target
 	database string
 	mark     uint32 // of the round
@@ -47,8 +47,8 @@ type auditor struct {
 
 // audit reads everything back. It returns why that failed, "" if it did not.
 func (r *round) audit(ctx context.Context) string {
-	books := &r.operations.books
-	if books.wrapped == nil || r.target.uri == "" {
+	own := &r.operations.observed
+	if own.wrapped == nil || r.target.uri == "" {
 		return "the target stores nothing that could be read back"
 	}
 	if r.redundancy.dead != nil {
@@ -56,9 +56,9 @@ func (r *round) audit(ctx context.Context) string {
 	}
 	r.drill.progress.enter(record.StageAudit)
 	r.drill.progress.Note("audit: reading all writes")
-	o := ledger.AuditOptions{Workload: books.wrapped}
-	if books.placed != nil {
-		o.Shards = books.placed.Shards
+	o := ledger.AuditOptions{Workload: own.wrapped}
+	if own.placed != nil {
+		o.Shards = own.placed.Shards
 		r.checkPlacement(ctx)
 	}
 	a := &auditor{drill: r.drill, target: r.target, database: r.spec.Run.Database, mark: r.result.Mark,
@@ -83,9 +83,9 @@ func (r *round) audit(ctx context.Context) string {
 		o.Copies = append(o.Copies, c)
 	}
 	r.result.Unread = a.unread
-	o.Elsewhere = a.elsewhere(ctx)
+	o.Discarded = a.discarded(ctx)
 	o.Reads = r.guarantees().question(r.result, r.clock.shift)
-	result, err := books.ledger.Audit(ctx, o)
+	result, err := own.ledger.Audit(ctx, o)
 	if err != nil {
 		return "the audit failed: " + err.Error()
 	}
@@ -117,7 +117,7 @@ func (r *round) effectiveIn(f record.DrillFault) ledger.Fault {
 	e := tookEffect(f, r.result.Headline(), r.spec.External)
 	unsure := r.operations.clockUncertainty
 	e.Earliest, e.At, e.Latest = e.Earliest-r.clock.shift-unsure, e.At-r.clock.shift, e.Latest-r.clock.shift+unsure
-	if placed := r.operations.books.placed; placed != nil {
+	if placed := r.operations.observed.placed; placed != nil {
 		for _, name := range f.Shards {
 			if at := slices.Index(placed.Shards, name); at >= 0 {
 				e.Shards = append(e.Shards, at)

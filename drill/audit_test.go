@@ -35,7 +35,7 @@ func TestFinalReadIsOfNow(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer server.Close()
-	a := &auditor{drill: &campaign{}, target: &target{}, database: "d"}
+	a := &auditor{drill: &runner{}, target: &target{}, database: "d"}
 	if s, err := a.open(short, finalRead, server.URI(), false); err == nil || !strings.Contains(err.Error(), "confirms no write before the read") {
 		t.Errorf("with no majority the final read is %+v (%v)", s, err)
 	}

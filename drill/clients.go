@@ -21,15 +21,15 @@ import (
 	"github.com/plimsoll-bench/plimsoll/workload"
 )
 
-// clientDuty is the name of what a client of a drill does besides its load: it keeps its own books and hands them over
-// every few seconds.
+// clientDuty is the name of what a client of a drill does besides its load: it keeps a ledger and the times of its
+// operations, and hands them over every few seconds.
 const clientDuty = "drill"
 
 // Duties are what the clients of drills do besides their load, for [fleet.Agent].
-func Duties() fleet.Duties { return fleet.Duties{clientDuty: keepBooks} }
+func Duties() fleet.Duties { return fleet.Duties{clientDuty: observeClient} }
 
-// books are what one load process keeps: the results of its writes, and when its operations ended.
-type books struct {
+// observations are what one load process keeps: the results of its writes, and when its operations ended.
+type observations struct {
 	name    string  // of the workload
 	share   float64 // of reads; 0 is the workload's default
 	timeout time.Duration
@@ -40,7 +40,7 @@ type books struct {
 }
 
 // place tells the ledger and the watcher the placement of the collections, before the load begins.
-func (b *books) place(m *shards.Map) {
+func (b *observations) place(m *shards.Map) {
 	if b.placed = m; m == nil {
 		return
 	}
@@ -51,7 +51,7 @@ func (b *books) place(m *shards.Map) {
 }
 
 // workload wraps the ledger around the workload that open returns.
-func (b *books) workload(open func() (workload.Workload, error)) (w workload.Workload, err error) {
+func (b *observations) workload(open func() (workload.Workload, error)) (w workload.Workload, err error) {
 	if b.name == spec.WorkloadLedger {
 		w, err = b.ledger.Workload(ownParams(b.share))
 	} else if w, err = open(); err == nil {
@@ -69,7 +69,7 @@ func (b *books) workload(open func() (workload.Workload, error)) (w workload.Wor
 }
 
 // observe makes the ledger and the watcher the observer of a worker.
-func (b *books) observe(worker int) load.Observer {
+func (b *observations) observe(worker int) load.Observer {
 	settle, watched := b.ledger.Settle(worker), b.watch.worker()
 	return func(op *workload.Op, s *load.Settlement) { watched.add(op, s, settle(op, s)) }
 }
@@ -105,7 +105,7 @@ var _ json.Marshaler = (lateBrief)(nil)
 
 func (b lateBrief) MarshalJSON() ([]byte, error) { return json.Marshal(b()) }
 
-// handedOver is what is new in the books of a client, encoded with gob.
+// handedOver is what is new in the observations of a client, encoded with gob.
 type handedOver struct {
 	At      int64 // run time of the client
 	Last    bool
@@ -131,13 +131,13 @@ func (s slice) wire() [11]int64 {
 		s.sent}
 }
 
-// keepBooks makes a client keep its books.
-func keepBooks(raw json.RawMessage, o *run.Options) (fleet.HandOver, error) {
+// observeClient makes a client keep its observations.
+func observeClient(raw json.RawMessage, o *run.Options) (fleet.HandOver, error) {
 	var b clientBrief
 	if err := json.Unmarshal(raw, &b); err != nil {
 		return nil, fmt.Errorf("the brief of a client of a drill: %w", err)
 	}
-	k := &books{name: b.Workload, share: b.Share, timeout: b.Timeout, ledger: ledger.New(ledger.Options{
+	k := &observations{name: b.Workload, share: b.Share, timeout: b.Timeout, ledger: ledger.New(ledger.Options{
 		Run: b.Run, Seed: b.Seed, First: o.Share.Client * b.Writers, Writers: b.Writers, Processes: o.Share.Clients})}
 	k.place(b.Placement)
 	var began atomic.Pointer[time.Time]
@@ -156,13 +156,13 @@ func keepBooks(raw json.RawMessage, o *run.Options) (fleet.HandOver, error) {
 		if at == nil {
 			return nil // there was no load
 		}
-		return gob.NewEncoder(to).Encode(k.news(time.Since(*at), last))
+		return gob.NewEncoder(to).Encode(k.handOver(time.Since(*at), last))
 	}, nil
 }
 
-// news returns what is new in the books at a run time.
-func (b *books) news(at time.Duration, last bool) handedOver {
-	h := handedOver{At: int64(at), Last: last, Ledger: b.ledger.News()}
+// handOver returns what is new at a run time.
+func (b *observations) handOver(at time.Duration, last bool) handedOver {
+	h := handedOver{At: int64(at), Last: last, Ledger: b.ledger.Delta()}
 	for _, c := range b.watch.courses(last) {
 		w := wireCourse{Class: c.class, Writes: c.writes, Shard: c.shard}
 		for _, s := range c.slices {
@@ -173,13 +173,13 @@ func (b *books) news(at time.Duration, last bool) handedOver {
 	return h
 }
 
-// operations are what the load of a round did: the books of this process and, in the end, of all clients.
+// operations are what the load of a round did: the observations of this process and, in the end, of all clients.
 type operations struct {
-	spec   spec.Run
-	dir    string // of the run's record
-	number uint32 // of the run, in each write
-	books  books
-	probes *probes // nil for a load that they cannot go beside
+	spec     spec.Run
+	dir      string // of the run's record
+	number   uint32 // of the run, in each write
+	observed observations
+	probes   *probes // nil for a load that they cannot run beside
 
 	handed    []received // by client; nil if this process makes the load
 	parts     []course   // by class and shard, of the clients that ran until the end
@@ -192,7 +192,7 @@ type operations struct {
 
 // received is what a client handed over until now.
 type received struct {
-	part    *ledger.Part
+	remote  *ledger.Remote
 	courses []course
 	by      []map[int64]*slice // of each course
 	until   time.Duration      // run time of the last hand-over
@@ -219,8 +219,8 @@ func (o *operations) duty(place func(), started func(time.Time)) fleet.Duty {
 		if o.handed == nil {
 			o.handed = make([]received, o.clients())
 		}
-		return clientBrief{Run: o.number, Seed: o.spec.Workload.Seed, Workload: o.books.name,
-			Share: o.books.share, Timeout: o.books.timeout, Writers: o.writersPerClient(), Placement: o.books.placed}
+		return clientBrief{Run: o.number, Seed: o.spec.Workload.Seed, Workload: o.observed.name,
+			Share: o.observed.share, Timeout: o.observed.timeout, Writers: o.writersPerClient(), Placement: o.observed.placed}
 	})}
 }
 
@@ -228,14 +228,14 @@ func (o *operations) duty(place func(), started func(time.Time)) fleet.Duty {
 func (o *operations) receive(client int, late time.Duration, data []byte) {
 	r := &o.handed[client]
 	var h handedOver
-	if r.part == nil {
-		r.part = o.books.ledger.Part(late)
+	if r.remote == nil {
+		r.remote = o.observed.ledger.Remote(late)
 	}
 	if r.err == nil {
 		r.err = gob.NewDecoder(bytes.NewReader(data)).Decode(&h)
 	}
 	if r.err == nil {
-		r.err = r.part.Take(h.Ledger)
+		r.err = r.remote.Take(h.Ledger)
 	}
 	if r.err != nil {
 		return // what follows would have a gap
@@ -257,20 +257,20 @@ func (r *received) add(w wireCourse, late int64) {
 	w.move(late, r.by[i])
 }
 
-// gather completes the books of all clients after the load. shift is the run time of the record at which the load
-// began.
+// gather completes the observations of all clients after the load. shift is the run time of the record at which the
+// load began.
 func (o *operations) gather(result *record.Run, shift int64) {
 	switch {
 	case o.handed != nil:
 		o.gatherClients(result, shift)
-	case o.books.watch != nil:
-		o.parts = o.books.watch.courses(true)
+	case o.observed.watch != nil:
+		o.parts = o.observed.watch.courses(true)
 	default:
 		return
 	}
 	var shards []string
-	if o.books.placed != nil {
-		shards = o.books.placed.Shards
+	if o.observed.placed != nil {
+		shards = o.observed.placed.Shards
 	}
 	o.parts = append(o.parts, o.probes.courses(shards)...)
 	o.byClass = byClass(o.parts)
@@ -294,7 +294,7 @@ func (o *operations) gatherClients(result *record.Run, shift int64) {
 		}
 		// The operations of a lost client are in no sum. Otherwise the target would seem to be slower after the loss.
 		u := o.unknownOf(result, i, shift)
-		o.books.ledger.Cut(i*o.writersPerClient(), o.writersPerClient(), time.Duration(u.From))
+		o.observed.ledger.Cut(i*o.writersPerClient(), o.writersPerClient(), time.Duration(u.From))
 		o.unknown = append(o.unknown, u)
 	}
 	if len(o.handed) == 1 {
@@ -306,7 +306,7 @@ func (o *operations) gatherClients(result *record.Run, shift int64) {
 // sortClasses puts the courses in the order of the classes, which arrive in any.
 func (o *operations) sortClasses() {
 	at := map[string]int{}
-	for i, c := range o.books.wrapped.Classes() {
+	for i, c := range o.observed.wrapped.Classes() {
 		at[c.Name] = i
 	}
 	slices.SortStableFunc(o.parts, func(a, b course) int { return at[a.class] - at[b.class] })
@@ -372,11 +372,11 @@ func (s *slice) move(late int64) {
 
 // unspread returns the first collection of the load that is not on all shards; "" if all are, or if that is not known.
 func (o *operations) unspread() string {
-	if o.books.placed == nil {
+	if o.observed.placed == nil {
 		return ""
 	}
-	for _, name := range o.books.wrapped.Collections() {
-		if len(o.books.placed.On(name)) < len(o.books.placed.Shards) {
+	for _, name := range o.observed.wrapped.Collections() {
+		if len(o.observed.placed.On(name)) < len(o.observed.placed.Shards) {
 			return o.spec.Database + "." + name
 		}
 	}

@@ -59,11 +59,11 @@ func operationsOf(t *testing.T, clients int, workers spec.Count) *operations {
 	asked := spec.Drill{Run: spec.Run{Workload: spec.Workload{Name: spec.WorkloadLedger, Seed: 7}}}
 	asked.Run.Load.Workers, asked.Run.Load.Clients = workers, spec.Count(clients)
 	return &operations{spec: asked.Run, dir: t.TempDir(), number: 99,
-		books: books{name: spec.WorkloadLedger, ledger: ledger.New(ledger.Options{Run: 99, Seed: 7})}}
+		observed: observations{name: spec.WorkloadLedger, ledger: ledger.New(ledger.Options{Run: 99, Seed: 7})}}
 }
 
-// client does what the load process of a fleet does, in this process: it makes a load with books of its own, and hands
-// them over. A client that dies does not hand over what it did after its first half.
+// client does what the load process of a fleet does, in this process: it makes a load with observations of its own, and
+// hands them over. A client that dies does not hand over what it did after its first half.
 func client(t *testing.T, ops *operations, uri string, number int, dies bool, sink *counting) {
 	t.Helper()
 	sink.of.mu.Lock()
@@ -75,7 +75,7 @@ func client(t *testing.T, ops *operations, uri string, number int, dies bool, si
 	}
 	o := run.Options{Share: &run.Share{Client: number, Clients: ops.clients()},
 		Ready: func(context.Context) error { return nil }}
-	handOver, err := keepBooks(brief, &o)
+	handOver, err := observeClient(brief, &o)
 	if err != nil {
 		t.Error(err)
 		return
@@ -139,7 +139,7 @@ func TestGatherFromTwoClients(t *testing.T) {
 	}
 	defer server.Close()
 	ops := operationsOf(t, 2, 8)
-	if _, err := ops.books.workload(nil); err != nil {
+	if _, err := ops.observed.workload(nil); err != nil {
 		t.Fatal(err)
 	}
 	var all succeeded
@@ -152,7 +152,7 @@ func TestGatherFromTwoClients(t *testing.T) {
 	if len(ops.unknown) > 0 {
 		t.Fatalf("unknown: %+v", ops.unknown)
 	}
-	result, err := ops.books.ledger.Audit(t.Context(), ledger.AuditOptions{Workload: ops.books.wrapped})
+	result, err := ops.observed.ledger.Audit(t.Context(), ledger.AuditOptions{Workload: ops.observed.wrapped})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -205,7 +205,7 @@ func TestGatherFromAKilledClient(t *testing.T) {
 	}
 	defer server.Close()
 	ops := operationsOf(t, 3, 12)
-	if _, err := ops.books.workload(nil); err != nil {
+	if _, err := ops.observed.workload(nil); err != nil {
 		t.Fatal(err)
 	}
 	var all succeeded
@@ -234,7 +234,8 @@ func TestGatherFromAKilledClient(t *testing.T) {
 		t.Errorf("%d operations of the killed client are known, want about half of 3000", n)
 	}
 	// The target stores nothing, so that all that was acknowledged is lost.
-	result, err := ops.books.ledger.Audit(t.Context(), ledger.AuditOptions{Workload: ops.books.wrapped, Final: nobody{}})
+	result, err := ops.observed.ledger.Audit(t.Context(),
+		ledger.AuditOptions{Workload: ops.observed.wrapped, Final: nobody{}})
 	if err != nil {
 		t.Fatal(err)
 	}

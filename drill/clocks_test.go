@@ -152,7 +152,7 @@ func observe(t *testing.T, clocks ...time.Duration) (r *record.Run, o observed) 
 		ops.spec.Defaults()
 		ops.spec.Load.Warmup = spec.Duration(time.Second)
 		place, dir := ahead{clocks, t.TempDir(), make(chan time.Time, len(clocks))}, filepath.Join(ops.dir, "record")
-		_, err := fleet.Execute(t.Context(), ops.spec, run.Options{Dir: dir, Number: 7, Workload: ops.books.workload},
+		_, err := fleet.Execute(t.Context(), ops.spec, run.Options{Dir: dir, Number: 7, Workload: ops.observed.workload},
 			fleet.Options{Places: func(string) (fleet.Placer, error) { return place, nil }, Duty: ops.duty(func() {}, nil)})
 		if err != nil {
 			t.Fatal(err)
@@ -209,7 +209,7 @@ func (o *observed) addLedger(t *testing.T, ops *operations, r *record.Run) {
 			o.Slices = append(o.Slices, c.slices)
 		}
 	}
-	l, err := ops.books.ledger.Audit(t.Context(), ledger.AuditOptions{Workload: ops.books.wrapped, Final: nowhere{}})
+	l, err := ops.observed.ledger.Audit(t.Context(), ledger.AuditOptions{Workload: ops.observed.wrapped, Final: nowhere{}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -94,13 +94,13 @@ func checkObjectives(asked spec.Drill) error {
 	return run.CheckObjectives(asked.Run, classes)
 }
 
-// campaign is one drill: all its rounds.
-type campaign struct {
+// runner performs one drill: all its rounds.
+type runner struct {
 	spec     spec.Drill
 	o        Options
 	result   *record.Drill
 	writer   *record.DrillWriter
-	progress *standing
+	progress *statusWriter
 	members  []record.LabMember // as they were before the first round
 }
 
@@ -131,7 +131,7 @@ func Run(ctx context.Context, asked spec.Drill, o Options) (*record.Drill, error
 	if err != nil {
 		return nil, &run.Error{Stage: run.Recording, Err: err}
 	}
-	c := &campaign{spec: asked, o: o, writer: w, result: &record.Drill{
+	c := &runner{spec: asked, o: o, writer: w, result: &record.Drill{
 		Head: record.Head{SchemaVersion: record.SchemaVersion, Kind: record.KindDrill, Status: record.Running,
 			Tool: o.Run.Tool, Command: o.Run.Command,
 			Started: o.Run.Now().UTC(), Validity: []measure.Finding{}}, Specification: asked,
@@ -141,7 +141,7 @@ func Run(ctx context.Context, asked spec.Drill, o Options) (*record.Drill, error
 	if err := w.Write(c.result); err != nil {
 		return nil, &run.Error{Stage: run.Recording, Err: err}
 	}
-	c.progress = newStanding(o.Progress, w, o.Run.Now, int(asked.Repeat))
+	c.progress = newStatusWriter(o.Progress, w, o.Run.Now, int(asked.Repeat))
 	defer w.Ended()
 	ctx = wait.Listen(ctx, wait.Listener{Say: c.progress.Note})
 	err = c.rounds(ctx)
@@ -149,7 +149,7 @@ func Run(ctx context.Context, asked spec.Drill, o Options) (*record.Drill, error
 	return c.finish(ctx, err)
 }
 
-func (c *campaign) rounds(ctx context.Context) error {
+func (c *runner) rounds(ctx context.Context) error {
 	for n := 1; n <= int(c.spec.Repeat); n++ {
 		if ctx.Err() != nil {
 			return ctx.Err()
@@ -192,7 +192,7 @@ func laterText(delay time.Duration) string {
 }
 
 // bringUp brings up the lab of the specification, unless the lab of the round before is kept.
-func (c *campaign) bringUp(ctx context.Context, round int) error {
+func (c *runner) bringUp(ctx context.Context, round int) error {
 	if c.spec.Lab == nil || round > 1 && !c.spec.Fresh {
 		return nil
 	}
@@ -227,7 +227,7 @@ func (c *campaign) bringUp(ctx context.Context, round int) error {
 
 // checkMembers compares the hosts of members with those of the first round. High availability may have started members
 // on other hosts, so the same fault strikes something else.
-func (c *campaign) checkMembers(ctx context.Context, round int) {
+func (c *runner) checkMembers(ctx context.Context, round int) {
 	name, ok := spec.LabOf(c.spec.Run.Target) // also of a lab that the drill brings up
 	if !ok || c.o.Labs == nil {
 		return
@@ -259,26 +259,26 @@ func (c *campaign) checkMembers(ctx context.Context, round int) {
 }
 
 // nameVendor replaces the name of the program by that of the vendor if others build the server.
-func (c *campaign) nameVendor(vendor string) {
+func (c *runner) nameVendor(vendor string) {
 	if version, ok := strings.CutPrefix(c.result.Engine, "mongod "); ok && vendor != "" && vendor != server.VendorMongoDB {
 		c.result.Engine = vendor + " " + version
 	}
 }
 
 // owner is the value of the label: the directory of the drill.
-func (c *campaign) owner() string {
+func (c *runner) owner() string {
 	if dir, err := filepath.Abs(c.o.Dir); err == nil {
 		return dir
 	}
 	return c.o.Dir
 }
 
-func (c *campaign) ours(l *record.Lab) bool {
+func (c *runner) ours(l *record.Lab) bool {
 	return l.Specification.Labels[labLabel] == c.owner()
 }
 
 // removeLab removes the lab that the drill brought up.
-func (c *campaign) removeLab(ctx context.Context) {
+func (c *runner) removeLab(ctx context.Context) {
 	if c.spec.Lab == nil || c.o.Labs == nil {
 		return
 	}
@@ -299,7 +299,7 @@ func (c *campaign) removeLab(ctx context.Context) {
 }
 
 // find adds a finding, once for each id.
-func (c *campaign) find(id string, severity measure.Severity, format string, a ...any) {
+func (c *runner) find(id string, severity measure.Severity, format string, a ...any) {
 	for _, f := range c.result.Validity {
 		if f.ID == id {
 			return
@@ -310,7 +310,7 @@ func (c *campaign) find(id string, severity measure.Severity, format string, a .
 }
 
 // summarize computes what all rounds show, and what the rounds of each failure mode show.
-func (c *campaign) summarize() {
+func (c *runner) summarize() {
 	d := c.result
 	d.Verdict, d.Reasons = overall(d.Rounds)
 	d.Manners = d.ByManner()
@@ -330,7 +330,7 @@ func (c *campaign) summarize() {
 }
 
 // finish completes the record.
-func (c *campaign) finish(ctx context.Context, err error) (*record.Drill, error) {
+func (c *runner) finish(ctx context.Context, err error) (*record.Drill, error) {
 	d := c.result
 	ended := c.o.Run.Now().UTC()
 	d.Ended, d.Status = &ended, record.Complete

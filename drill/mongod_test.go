@@ -42,16 +42,16 @@ func TestElectedWhenThePrimarySays(t *testing.T) {
 // A planned hand-over takes no member away: majority has to hold as if it had not been.
 func TestStepDownStrikesNobody(t *testing.T) {
 	began := time.Now()
-	breaks := newBreaker(&campaign{}, spec.Drill{}, &target{before: labOfSets("rs0", 3), lab: noLab{}}, nil)
+	injecting := newScheduler(&runner{}, spec.Drill{}, &target{before: labOfSets("rs0", 3), lab: noLab{}}, nil)
 	for _, name := range []string{fault.StepDown, fault.Kill} {
 		f := &roundFault{spec: spec.Fault{Strike: spec.Strike{Action: name, Target: "primary"}},
 			Injection: platform.Injection{Effective: time.Now(), TakesDown: name == fault.Kill, Unseats: true},
-			struck:    breaks.target.before.Members[:1]}
+			struck:    injecting.target.before.Members[:1]}
 		f.Requested = began
-		breaks.add(f)
+		injecting.add(f)
 	}
-	if n, _ := breaks.worstSet(); n != 1 || len(breaks.mustChange()) != 1 {
-		t.Errorf("%d members were down, a primary had to change in %v", n, breaks.mustChange())
+	if n, _ := injecting.worstSet(); n != 1 || len(injecting.mustChange()) != 1 {
+		t.Errorf("%d members were down, a primary had to change in %v", n, injecting.mustChange())
 	}
 }
 

@@ -33,7 +33,7 @@ func TestRoundsThatBeginElsewhere(t *testing.T) {
 		machine := &labs{have: at("host1", "host2")}
 		c.spec.Defaults()
 		d := &record.Drill{}
-		k := &campaign{spec: c.spec, o: Options{Labs: machine}, result: d}
+		k := &runner{spec: c.spec, o: Options{Labs: machine}, result: d}
 		k.checkMembers(t.Context(), 1)
 		machine.have = c.second
 		k.checkMembers(t.Context(), 2)

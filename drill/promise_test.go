@@ -126,8 +126,8 @@ func TestConcernOfARound(t *testing.T) {
 // A primary of one shard of several must be replaced where its own set has others, however many members the cluster
 // has.
 func TestSetsAreJudgedByThemselves(t *testing.T) {
-	kill := func(l record.Lab, members ...record.LabMember) *breaker {
-		b := newBreaker(&campaign{}, spec.Drill{}, &target{before: l, lab: noLab{}}, nil)
+	kill := func(l record.Lab, members ...record.LabMember) *scheduler {
+		b := newScheduler(&runner{}, spec.Drill{}, &target{before: l, lab: noLab{}}, nil)
 		for _, m := range members {
 			b.add(&roundFault{spec: spec.Fault{Strike: spec.Strike{Action: fault.Kill, Target: m.Name}},
 				Injection: platform.Injection{Effective: time.Now(), TakesDown: true, Unseats: true},

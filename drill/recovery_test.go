@@ -44,7 +44,7 @@ func TestBehindText(t *testing.T) {
 // A fault that could not be healed is not one that was meant to stay: with it nothing is as it was.
 func TestUnhealedFaultIsNotRestored(t *testing.T) {
 	before := &target{before: record.Lab{Members: []record.LabMember{{Name: "rs0-1", State: "running", Role: "primary"}}}}
-	r := &redundancy{target: before, breaks: newBreaker(&campaign{}, spec.Drill{}, before, nil)}
+	r := &redundancy{target: before, scheduler: newScheduler(&runner{}, spec.Drill{}, before, nil)}
 	now := before.before
 	now.Faults = []record.LabFault{{ID: 3, Action: "pause", Target: "rs0-1"}}
 	if got, want := r.missing(now, lag{}), "pause rs0-1 is still in place"; got != want {
@@ -53,7 +53,7 @@ func TestUnhealedFaultIsNotRestored(t *testing.T) {
 	stays := &roundFault{spec: spec.Fault{Strike: spec.ParseStrike("pause:rs0-1"), Stay: true},
 		Injection: platform.Injection{Effective: time.Now()}}
 	stays.ID = 3
-	r.breaks.add(stays)
+	r.scheduler.add(stays)
 	if got := r.missing(now, lag{}); got != "" {
 		t.Errorf("missing is %q of a fault that was meant to stay", got)
 	}

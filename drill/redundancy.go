@@ -18,9 +18,9 @@ const pollEvery = 500 * time.Millisecond
 
 // redundancy finds out when the lab is as it was before the load, and has volumes rebuilt that lack a copy.
 type redundancy struct {
-	drill     *campaign
+	drill     *runner
 	target    *target
-	breaks    *breaker
+	scheduler *scheduler
 	primaries *primaries
 	events    *events
 
@@ -35,7 +35,7 @@ type redundancy struct {
 // date then, so a small lag is allowed.
 func (r *redundancy) watch(ctx, after context.Context) {
 	select {
-	case <-r.breaks.waiting():
+	case <-r.scheduler.waiting():
 	case <-ctx.Done():
 		return
 	}
@@ -112,7 +112,7 @@ func (r *redundancy) observe(ctx context.Context) (record.Lab, error) {
 		return r.target.lab.Observe(ctx)
 	}
 	members, err := r.target.platform.Members(ctx)
-	return record.Lab{Members: members, Faults: r.breaks.inPlace()}, err
+	return record.Lab{Members: members, Faults: r.scheduler.inPlace()}, err
 }
 
 // restoredText says what restored redundancy means on this platform.
@@ -149,7 +149,7 @@ func (r *redundancy) rebuild(ctx context.Context, l record.Lab) {
 // missing says what is not as it was before the load, "" if nothing. Faults that stay until the audit is over are
 // accepted. Any other fault that is in place could not be healed.
 func (r *redundancy) missing(now record.Lab, allowed lag) string {
-	intended := r.breaks.intended()
+	intended := r.scheduler.intended()
 	var list []string
 	for _, f := range now.Faults {
 		if !intended[f.ID] && !wasInPlace(r.target.before, f) {

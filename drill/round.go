@@ -26,13 +26,13 @@ import (
 
 // round is one repetition: the order of its steps, and the parts that do them. Each part has its own state.
 type round struct {
-	drill  *campaign
+	drill  *runner
 	spec   spec.Drill // of this round, with its delay
 	result *record.DrillRound
 
 	target     *target
 	events     *events
-	breaks     *breaker    // injects, verifies and heals
+	scheduler  *scheduler  // injects, verifies and heals
 	primaries  *primaries  // which members lead
 	redundancy *redundancy // when the lab is as before
 	operations *operations // what the load did
@@ -55,10 +55,11 @@ func (e *events) add(kind, text string, data map[string]string) {
 }
 
 // newRound returns a round of a specification, whose result goes into out.
-func newRound(c *campaign, asked spec.Drill, out *record.DrillRound) *round {
+func newRound(c *runner, asked spec.Drill, out *record.DrillRound) *round {
 	r := &round{drill: c, spec: asked, result: out, target: &target{}, events: &events{}, primaries: &primaries{}}
-	r.breaks = newBreaker(c, asked, r.target, r.events)
-	r.redundancy = &redundancy{drill: c, target: r.target, breaks: r.breaks, primaries: r.primaries, events: r.events}
+	r.scheduler = newScheduler(c, asked, r.target, r.events)
+	r.redundancy = &redundancy{drill: c, target: r.target, scheduler: r.scheduler, primaries: r.primaries,
+		events: r.events}
 	var number [4]byte
 	_, _ = rand.Read(number[:]) // cannot fail
 	out.Mark = binary.LittleEndian.Uint32(number[:])
@@ -68,10 +69,10 @@ func newRound(c *campaign, asked spec.Drill, out *record.DrillRound) *round {
 }
 
 // round does one repetition. After an error no other is tried.
-func (c *campaign) round(ctx context.Context, asked spec.Drill, out *record.DrillRound) error {
+func (c *runner) round(ctx context.Context, asked spec.Drill, out *record.DrillRound) error {
 	r := newRound(c, asked, out)
 	defer r.close()
-	after, stop := c.afterLoad(ctx, r.breaks.loadOver)
+	after, stop := c.afterLoad(ctx, r.scheduler.loadOver)
 	defer stop()
 	ctx, after = r.listen(ctx, after), r.listen(after, after)
 	if err := r.prepare(ctx); err != nil {
@@ -79,8 +80,8 @@ func (c *campaign) round(ctx context.Context, asked spec.Drill, out *record.Dril
 		return err
 	}
 	result, err := r.load(ctx, after)
-	r.breaks.wait()
-	out.Faults = r.breaks.faults(r.clock)
+	r.scheduler.wait()
+	out.Faults = r.scheduler.faults(r.clock)
 	if result == nil {
 		out.Status, out.Problem, out.Reasons = record.Failed, fmt.Sprint(err), []string{fmt.Sprint(err)}
 		return err
@@ -90,8 +91,8 @@ func (c *campaign) round(ctx context.Context, asked spec.Drill, out *record.Dril
 	out.Problem = r.redundancy.problem
 	r.timeline(after)
 	problem := r.audit(after)
-	r.breaks.healRest(after)
-	out.Faults = r.breaks.faults(r.clock)
+	r.scheduler.healRest(after)
+	out.Faults = r.scheduler.faults(r.clock)
 	if nerr := r.operations.notice(out, r.clock.shift); nerr != nil {
 		r.drill.find("latencies-unread", measure.Warning, "the latencies of round %d could not be read from its record, so the p99 "+
 			"before, during and after a fault is missing: %v", out.Number, nerr)
@@ -163,11 +164,11 @@ func (r *round) prepare(ctx context.Context) error {
 			}
 		}
 	}
-	r.operations.books = books{name: asked.Workload.Name, timeout: asked.Load.Timeout.Std(),
+	r.operations.observed = observations{name: asked.Workload.Name, timeout: asked.Load.Timeout.Std(),
 		ledger: ledger.New(ledger.Options{
 			Run: r.result.Mark, Seed: asked.Workload.Seed, Writers: max(1, int(asked.Load.Workers))})}
 	if judged := r.spec.Reads; judged != nil {
-		r.operations.books.share = float64(judged.Share)
+		r.operations.observed.share = float64(judged.Share)
 	}
 	return nil
 }
@@ -194,10 +195,10 @@ func (r *round) load(ctx, after context.Context) (*record.Run, error) {
 	o := r.drill.o.Run
 	o.Dir, o.Progress = r.operations.dir, r.drill.progress
 	o.Lab = func(ctx context.Context, name string) (run.Lab, error) { return r.drill.o.Open(ctx, name) }
-	o.Workload, o.Observe = r.operations.books.workload, r.operations.books.observe
+	o.Workload, o.Observe = r.operations.observed.workload, r.operations.observed.observe
 	o.Teller = func(write func(string, string, map[string]string)) { r.events.write = write }
 	asked := r.spec.Run
-	if r.breaks.hasEvents() {
+	if r.scheduler.hasEvents() {
 		asked.Load.Duration = spec.Duration(r.spec.Measured()) + r.spec.Recovery
 	}
 	loading, end := context.WithCancelCause(ctx)
@@ -209,16 +210,16 @@ func (r *round) load(ctx, after context.Context) (*record.Run, error) {
 		r.began = at
 		unwatch = r.primaries.watch(ctx, r.target.uri, r.spec.Run.Database, r.events)
 		r.drill.progress.loadBegan()
-		r.breaks.schedule(ctx, after, at)
+		r.scheduler.start(ctx, after, at)
 		r.operations.probes.begin(ctx, at)
-		if r.breaks.hasEvents() {
+		if r.scheduler.hasEvents() {
 			group.Go(func() { r.goesOn(watching) })
 		}
 		group.Go(func() {
 			if r.target.platform != nil {
 				r.redundancy.watch(watching, after)
 			}
-			if r.breaks.hasEvents() && r.recovered(watching) {
+			if r.scheduler.hasEvents() && r.recovered(watching) {
 				end(load.ErrEnough)
 				stop()
 			}
@@ -231,7 +232,7 @@ func (r *round) load(ctx, after context.Context) (*record.Run, error) {
 	unwatch()
 	r.operations.probes.end()
 	r.drill.progress.loadEnded()
-	r.breaks.loadEnded()
+	r.scheduler.loadEnded()
 	stop()
 	group.Wait()
 	return result, err
@@ -254,7 +255,7 @@ func (r *round) measured() time.Time {
 // the throughput has had time to come back, and the measured time is over. It returns false if the load ends before.
 func (r *round) recovered(ctx context.Context) bool {
 	select {
-	case <-r.breaks.waiting():
+	case <-r.scheduler.waiting():
 	case <-ctx.Done():
 		return false
 	}
@@ -272,17 +273,17 @@ func (r *round) recovered(ctx context.Context) bool {
 // place reads the placement of the load's collections in a sharded cluster, just before the load. If it cannot be known
 // the record says why.
 func (r *round) place(ctx context.Context) {
-	books := &r.operations.books
-	if !r.target.sharded() || books.wrapped == nil {
+	own := &r.operations.observed
+	if !r.target.sharded() || own.wrapped == nil {
 		return
 	}
-	collections := books.wrapped.Collections()
+	collections := own.wrapped.Collections()
 	m, err := r.target.placement(ctx, r.spec.Run.Database, collections)
 	if err != nil {
 		r.result.Placement = "the shard of an operation is not known: " + oneLine(err)
 		return
 	}
-	books.place(m)
+	own.place(m)
 	r.result.Placement = fmt.Sprintf("the shard of an operation follows from the shard key of its document and the chunks in "+
 		"config.chunks; a router agreed for %d keys of %s", checkedKeys, collections[0])
 	for _, name := range m.Shards {
@@ -292,14 +293,14 @@ func (r *round) place(ctx context.Context) {
 
 // checkPlacement adds a finding if chunks were moved during the round.
 func (r *round) checkPlacement(ctx context.Context) {
-	books := &r.operations.books
-	now, err := r.target.placement(ctx, r.spec.Run.Database, books.wrapped.Collections())
+	own := &r.operations.observed
+	now, err := r.target.placement(ctx, r.spec.Run.Database, own.wrapped.Collections())
 	if slices.ContainsFunc(r.spec.Faults, func(f spec.Fault) bool {
 		return f.Strike.Action == fault.ChunkMigration
 	}) {
 		return // it was planned
 	}
-	if err == nil && !now.Same(books.placed) {
+	if err == nil && !now.Same(own.placed) {
 		r.drill.find("chunks-moved", measure.Warning, "chunks were moved between shards during round %d. Each operation counts "+
 			"for the shard that had its chunk when the load began. Stop the balancer for a drill (sh.stopBalancer())",
 			r.result.Number)
@@ -314,7 +315,7 @@ func (r *round) measure(result *record.Run) {
 	if r.operations.clients() > 1 { // their common window begins with the last of them
 		r.clock.shift = int64(r.began.Sub(result.Started))
 	}
-	out.Faults = r.breaks.faults(r.clock)
+	out.Faults = r.scheduler.faults(r.clock)
 	r.operations.gather(result, r.clock.shift)
 	out.Unknown = r.operations.unknown
 	out.ClientCPUSeconds, out.ServiceCPUSeconds = clientCPU(result)
@@ -372,7 +373,7 @@ func (r *round) timeline(ctx context.Context) {
 		r.result.CPUSeconds, r.result.WrittenBytes = max(0, used.cpu-before.cpu), max(0, used.written-before.written)
 	}
 	out := r.result
-	list = append(list, r.primaries.moments(out.Faults, r.breaks.tookPrimary(), r.clock)...)
+	list = append(list, r.primaries.moments(out.Faults, r.scheduler.tookPrimary(), r.clock)...)
 	out.Moments = timelineOf(out, r.operations.scopes(out.Shards), list, r.clock)
 	newPrimaries(out)
 	if of, ok := r.drill.o.Platform.(platform.Chronicler); ok && len(out.Moments) > 0 {
@@ -392,7 +393,7 @@ func (r *round) timeline(ctx context.Context) {
 }
 
 func (r *round) guarantees() *guarantees {
-	return &guarantees{asked: r.spec.Run.Durability, target: r.target, breaks: r.breaks, primaries: r.primaries,
+	return &guarantees{asked: r.spec.Run.Durability, target: r.target, scheduler: r.scheduler, primaries: r.primaries,
 		members: r.result.Members}
 }
 
@@ -404,13 +405,13 @@ func (r *round) conclude(ctx context.Context, result *record.Run, err error, pro
 	if problem != "" {
 		unknown = append(unknown, problem)
 	}
-	told := append([]string{unread(out.Ledger)}, unknown...) // these are reasons of their own
+	given := append([]string{unread(out.Ledger)}, unknown...) // these are reasons of their own
 	for _, f := range out.Faults {
 		if f.Injected <= 0 || f.Event != nil {
-			told = append(told, f.Problem)
+			given = append(given, f.Problem)
 		}
 	}
-	unknown = append(unknown, r.unanswered.besides(told)...)
+	unknown = append(unknown, r.unanswered.unmentioned(given)...)
 	problem = strings.Join(unknown, "; ")
 	switch {
 	case ctx.Err() != nil || errors.Is(err, context.Canceled):
@@ -428,7 +429,7 @@ func (r *round) conclude(ctx context.Context, result *record.Run, err error, pro
 		}
 	}
 	r.expect()
-	for _, set := range r.breaks.mustChange() {
+	for _, set := range r.scheduler.mustChange() {
 		if name := r.primaries.restarted[set]; name != "" && !r.primaries.sets[set] {
 			r.drill.find("primary-restarted", measure.Note, "%s remained the primary of %s in round %d, because the lab restarted it "+
 				"before another member could be elected. The outage is the time of that restart, not of a failover. To measure a "+
@@ -437,7 +438,7 @@ func (r *round) conclude(ctx context.Context, result *record.Run, err error, pro
 	}
 	out.Verdict, out.Reasons = judge(evidence{round: out,
 		acknowledged: r.operations.acknowledgedBefore(out.Faults, r.clock.shift),
-		unchanged:    r.primaries.unchanged(r.breaks.mustChange(), r.target.before),
+		unchanged:    r.primaries.unchanged(r.scheduler.mustChange(), r.target.before),
 		sharded:      r.target.sharded(), collection: r.operations.unspread(), planned: len(r.spec.Faults),
 		problem: problem, lacked: r.target.lacked, minority: r.target.minority})
 	if ids := doubts(result.Validity); ids != "" {

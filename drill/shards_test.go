@@ -89,7 +89,7 @@ func clusterRound(t *testing.T, unspread bool) (*record.DrillRound, *operations)
 		Faults: []record.DrillFault{{Fault: spec.ParseStrike("kill:shard2/primary"), Target: "shard2-1",
 			Injected: int64(10 * time.Second), Hit: true, Shards: []string{"shard2"}}},
 		Shards: []record.DrillShard{{Name: "shard1"}, {Name: "shard2"}}}
-	o := &operations{books: books{placed: m}, parts: w.courses(true)}
+	o := &operations{observed: observations{placed: m}, parts: w.courses(true)}
 	o.byClass = byClass(o.parts)
 	o.markStruck(out, 0)
 	o.addEffects(out, 0)

@@ -52,7 +52,7 @@ func (t *target) unused(e record.LabEvent) bool {
 const queryAtMost = 10 * time.Second
 
 // openLab opens the lab and describes it in the round's record.
-func (t *target) openLab(ctx context.Context, c *campaign, name string, out *record.DrillRound) (err error) {
+func (t *target) openLab(ctx context.Context, c *runner, name string, out *record.DrillRound) (err error) {
 	if c.o.Open == nil {
 		return errors.New("this program cannot open labs")
 	}

@@ -63,15 +63,15 @@ func TestEveryStopIsTold(t *testing.T) {
 	}
 	r := &record.DrillRound{WindowEnd: at(60), Faults: []record.DrillFault{{Fault: spec.ParseStrike("kill:primary"),
 		Injected: at(10), Hit: true}}}
-	var told []string
+	var texts []string
 	for _, m := range timelineOf(r, []scope{{"", byClass([]course{c})}}, nil, runClock{began: time.Now()}) {
 		if m.Kind == record.MomentFirstWrite {
-			told = append(told, m.Text)
+			texts = append(texts, m.Text)
 		}
 	}
 	want := []string{"the first acknowledged write after 1.20 s without any", "the first acknowledged write after 2.00 s without any"}
-	if len(told) != 2 || !strings.Contains(told[0], "after 1.2") || !strings.Contains(told[1], "after 2") {
-		t.Errorf("the timeline tells %q, want %q", told, want)
+	if len(texts) != 2 || !strings.Contains(texts[0], "after 1.2") || !strings.Contains(texts[1], "after 2") {
+		t.Errorf("the timeline tells %q, want %q", texts, want)
 	}
 	for i := range c.slices { // one write a second: gaps are nothing special
 		c.slices[i].ok = 0
@@ -79,14 +79,14 @@ func TestEveryStopIsTold(t *testing.T) {
 			c.slices[i].ok = 1
 		}
 	}
-	told = nil
+	texts = nil
 	for _, m := range timelineOf(r, []scope{{"", byClass([]course{c})}}, nil, runClock{began: time.Now()}) {
 		if m.Kind == record.MomentFirstWrite {
-			told = append(told, m.Text)
+			texts = append(texts, m.Text)
 		}
 	}
-	if len(told) > 1 {
-		t.Errorf("of a write a second the timeline tells %q", told)
+	if len(texts) > 1 {
+		t.Errorf("of a write a second the timeline tells %q", texts)
 	}
 }
 

@@ -219,7 +219,7 @@ func TestEngineNamesTheVendor(t *testing.T) {
 		{"mongod 8.0.12", "", "mongod 8.0.12"},
 		{"documentdb 0.1", "FerretDB", "documentdb 0.1"},
 	} {
-		c := &campaign{result: &record.Drill{Engine: x.engine}}
+		c := &runner{result: &record.Drill{Engine: x.engine}}
 		if c.nameVendor(x.vendor); c.result.Engine != x.want {
 			t.Errorf("%s of %q is named %q, want %q", x.engine, x.vendor, c.result.Engine, x.want)
 		}

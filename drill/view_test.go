@@ -64,7 +64,7 @@ func TestViewOfASet(t *testing.T) {
 		t.Error("it did not see that another member is the primary")
 	}
 	if !l.is(primaryGone, primaryBack, primaryGone, primaryBack) {
-		t.Errorf("the view told %q", l.list)
+		t.Errorf("the view reported %q", l.list)
 	}
 	if len(v.gone) != 2 || v.gone[0].Text != "a separate driver sees no primary any more. It was a:1" ||
 		v.gone[1].Text != "a separate driver sees a:1 as primary instead of b:1" {
@@ -94,7 +94,7 @@ func TestViewOfAServer(t *testing.T) {
 	until := func(what string, holds func() bool) {
 		for limit := time.Now().Add(time.Minute); !holds(); time.Sleep(10 * time.Millisecond) {
 			if time.Now().After(limit) {
-				t.Fatalf("waited in vain until %s; told was %q", what, l.list)
+				t.Fatalf("waited in vain until %s; reported was %q", what, l.list)
 			}
 		}
 	}
@@ -123,9 +123,9 @@ func TestViewsOnTheTimeline(t *testing.T) {
 	faults := []record.DrillFault{{Injected: int64(2 * time.Second)}, {Injected: int64(6 * time.Second)}}
 	p := &primaries{gone: []record.LabEvent{gone(time.Second), gone(3 * time.Second), gone(4 * time.Second),
 		gone(7 * time.Second)}}
-	breaks := newBreaker(&campaign{}, spec.Drill{}, &target{}, nil)
+	injecting := newScheduler(&runner{}, spec.Drill{}, &target{}, nil)
 	times := func() (list []time.Duration) {
-		for _, e := range p.moments(faults, breaks.tookPrimary(), runClock{began: zero}) {
+		for _, e := range p.moments(faults, injecting.tookPrimary(), runClock{began: zero}) {
 			list = append(list, e.Time.Sub(zero))
 		}
 		return list
@@ -133,13 +133,13 @@ func TestViewsOnTheTimeline(t *testing.T) {
 	if got := times(); got != nil {
 		t.Errorf("nothing took the primary away, and gone it was at %v", got)
 	}
-	breaks.add(&roundFault{spec: spec.Fault{Strike: spec.ParseStrike("disk-slow:primary")},
+	injecting.add(&roundFault{spec: spec.Fault{Strike: spec.ParseStrike("disk-slow:primary")},
 		Injection: platform.Injection{Effective: time.Now()},
 		struck:    []record.LabMember{{Role: "primary"}}})
 	if got := times(); got != nil {
 		t.Errorf("a slow disk takes no primary away, and gone it was at %v", got)
 	}
-	breaks.add(&roundFault{spec: spec.Fault{Strike: spec.ParseStrike("kill:primary")},
+	injecting.add(&roundFault{spec: spec.Fault{Strike: spec.ParseStrike("kill:primary")},
 		Injection: platform.Injection{Effective: time.Now(), TakesDown: true, Unseats: true},
 		struck:    []record.LabMember{{Role: "primary"}}})
 	if want := []time.Duration{3 * time.Second, 7 * time.Second}; !cmp.Equal(want, times()) {

@@ -28,8 +28,8 @@ func (u *unanswered) add(e *wait.Error) {
 	u.list = append(u.list, e)
 }
 
-// besides returns the texts of the waits that other reasons do not name.
-func (u *unanswered) besides(reasons []string) (list []string) {
+// unmentioned returns the texts of the waits that other reasons do not name.
+func (u *unanswered) unmentioned(reasons []string) (list []string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	all := strings.Join(reasons, "\n")
@@ -43,7 +43,7 @@ func (u *unanswered) besides(reasons []string) (list []string) {
 }
 
 // listen returns a context whose waits say what they wait for as notes of the drill, and are collected when they end
-// without their result. after is that of [campaign.afterLoad].
+// without their result. after is that of [runner.afterLoad].
 func (r *round) listen(ctx, after context.Context) context.Context {
 	return wait.Listen(ctx, wait.Listener{Say: r.drill.progress.Note, GaveUp: r.unanswered.add,
 		Must: func(ctx context.Context) (context.Context, context.CancelFunc) { return r.drill.must(ctx, after) }})
@@ -51,7 +51,7 @@ func (r *round) listen(ctx, after context.Context) context.Context {
 
 // afterLoad returns a context for what follows the load. An interrupt during the load ends the load, and the writes
 // until then are audited. The context ends at an interrupt after the load, or when the drill is aborted.
-func (c *campaign) afterLoad(ctx context.Context, loadOver <-chan struct{}) (context.Context, context.CancelFunc) {
+func (c *runner) afterLoad(ctx context.Context, loadOver <-chan struct{}) (context.Context, context.CancelFunc) {
 	after, stop := c.untilAborted(ctx)
 	unregister := context.AfterFunc(ctx, func() {
 		select {
@@ -68,7 +68,7 @@ const graceAtMost = 5 * time.Second
 
 // must returns a context for what has to be done even after an interrupt, such as healing. If after has ended already,
 // it ends when the drill is aborted, else a little later than after.
-func (c *campaign) must(ctx, after context.Context) (context.Context, context.CancelFunc) {
+func (c *runner) must(ctx, after context.Context) (context.Context, context.CancelFunc) {
 	always, stop := c.untilAborted(ctx)
 	if after.Err() != nil {
 		return always, stop
@@ -84,7 +84,7 @@ func (c *campaign) must(ctx, after context.Context) (context.Context, context.Ca
 }
 
 // untilAborted returns a context that outlives ctx and ends when the drill is aborted.
-func (c *campaign) untilAborted(ctx context.Context) (context.Context, context.CancelFunc) {
+func (c *runner) untilAborted(ctx context.Context) (context.Context, context.CancelFunc) {
 	always, stop := context.WithCancel(context.WithoutCancel(ctx))
 	go func() {
 		select {
@@ -97,12 +97,12 @@ func (c *campaign) untilAborted(ctx context.Context) (context.Context, context.C
 }
 
 // patience is the longest time without an answer after the load.
-func (c *campaign) patience() time.Duration {
+func (c *runner) patience() time.Duration {
 	return cmp.Or(c.o.Patience, defaultPatience)
 }
 
 // within is a limit of its own, or the patience of the options if that is shorter.
-func (c *campaign) within(limit time.Duration) time.Duration {
+func (c *runner) within(limit time.Duration) time.Duration {
 	if c.o.Patience > 0 {
 		return min(limit, c.o.Patience)
 	}
@@ -110,7 +110,7 @@ func (c *campaign) within(limit time.Duration) time.Duration {
 }
 
 // wait waits for an answer of the lab or another machine.
-func (c *campaign) wait(ctx context.Context, name string, do func(ctx context.Context) error) error {
+func (c *runner) wait(ctx context.Context, name string, do func(ctx context.Context) error) error {
 	return wait.Wait{Name: name, Limit: c.patience()}.Do(ctx, do)
 }
 

@@ -41,14 +41,14 @@ func (b *budget) take(n int, since time.Duration) bool {
 type budgets struct {
 	since time.Time // when the agent began to send
 
-	news, files, other budget // bytes
-	messages, events   budget // numbers
-	intervals          budget
-	fileCount          int
+	handOvers, files, other budget // bytes
+	messages, events        budget // numbers
+	intervals               budget
+	fileCount               int
 }
 
 func newBudgets(since time.Time) budgets {
-	return budgets{since: since.Round(0), news: budget{first: 256 << 20, perSecond: 16 << 20},
+	return budgets{since: since.Round(0), handOvers: budget{first: 256 << 20, perSecond: 16 << 20},
 		files: budget{first: 256 << 20, perSecond: 4 << 20}, other: budget{first: 64 << 20, perSecond: 512 << 10},
 		messages: budget{first: 50_000, perSecond: 500}, events: budget{first: 10_000, perSecond: 50},
 		intervals: budget{first: 2000, perSecond: 5}}
@@ -59,9 +59,9 @@ func (b *budgets) excess(m *message, frame int) string {
 	since := time.Since(b.since) // by the wall clock, which goes on while this machine is suspended
 	bytes, kind := &b.other, "messages"
 	switch {
-	case m.News != nil:
-		bytes, kind = &b.news, "results of its duty"
-	case m.Part != nil:
+	case m.HandOver != nil:
+		bytes, kind = &b.handOvers, "results of its duty"
+	case m.Chunk != nil:
 		bytes, kind = &b.files, "files"
 	}
 	switch {
@@ -75,7 +75,7 @@ func (b *budgets) excess(m *message, frame int) string {
 	if m.Interval != nil && !b.intervals.take(1, since) {
 		return fmt.Sprintf("it sent %d intervals in %v, more than an agent may", b.intervals.spent, since.Round(time.Second))
 	}
-	if m.Part != nil && m.Part.First {
+	if m.Chunk != nil && m.Chunk.First {
 		if b.fileCount++; b.fileCount > mostFiles {
 			return fmt.Sprintf("it sent more than %d files", mostFiles)
 		}
@@ -143,11 +143,11 @@ type Expeller interface {
 }
 
 // expel ends a client that sent what it must not.
-func (t *team) expel(m *member, why string) {
+func (t *coordinator) expel(m *member, why string) {
 	if m.expelled {
 		return
 	}
-	m.expelled, m.why, m.news = true, why, nil
+	m.expelled, m.why, m.handedOver = true, why, nil
 	if l, ok := m.Link.(Expeller); ok {
 		l.Expel(why)
 		return
@@ -156,7 +156,7 @@ func (t *team) expel(m *member, why string) {
 }
 
 // finished reports whether a client has done its part: loaded its records, or ended its load.
-func (t *team) finished(m *member) bool {
+func (t *coordinator) finished(m *member) bool {
 	if !t.filling.IsZero() {
 		return m.filled != nil
 	}
@@ -166,7 +166,7 @@ func (t *team) finished(m *member) bool {
 // busyAtMost is how many seconds a client may take for its part: a second for each record, and, once more than half of
 // the clients have done theirs, not much longer than these. A client that lies about its end shortens no time, unless
 // most of them lie.
-func (t *team) busyAtMost(m *member) int {
+func (t *coordinator) busyAtMost(m *member) int {
 	most := math.MaxInt
 	if !t.filling.IsZero() {
 		most = idleAtMost + int(min(m.records, math.MaxInt32))
@@ -189,7 +189,7 @@ func (t *team) busyAtMost(m *member) int {
 }
 
 // elapsed is the time since the beginning of the load or of the current part of the load phase.
-func (t *team) elapsed() time.Duration {
+func (t *coordinator) elapsed() time.Duration {
 	from := t.started
 	if from.IsZero() {
 		from = t.filling

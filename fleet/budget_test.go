@@ -85,12 +85,12 @@ func TestBudgets(t *testing.T) {
 	}{
 		"hand-over": {func(w Wire) {
 			for range mostHandOver>>18 + 1 {
-				say(w, message{News: &news{Data: make([]byte, 1<<18)}})
+				say(w, message{HandOver: &handOverChunk{Data: make([]byte, 1<<18)}})
 			}
 		}, "it handed over more than 64 MiB at once"},
 		"files": {func(w Wire) {
 			for i := range 2 * mostFiles {
-				say(w, message{Part: &part{Name: fmt.Sprint(i), First: true}})
+				say(w, message{Chunk: &fileChunk{Name: fmt.Sprint(i), First: true}})
 			}
 		}, "it sent more than 1000 files"},
 		"events": {func(w Wire) {
@@ -109,10 +109,10 @@ func TestBudgets(t *testing.T) {
 			}
 		}, "intervals in"},
 		"large message": {func(w Wire) { w.Send([]byte(`"` + strings.Repeat("x", mostFrame) + `"`)) }, "it sent a message of 8 MiB"},
-		"outside":       {func(w Wire) { say(w, message{Part: &part{Name: "../x", First: true}}) }, "outside of its record"},
+		"outside":       {func(w Wire) { say(w, message{Chunk: &fileChunk{Name: "../x", First: true}}) }, "outside of its record"},
 		"same file": {func(w Wire) {
-			say(w, message{Part: &part{Name: "x", First: true}})
-			say(w, message{Part: &part{Name: "x", First: true}})
+			say(w, message{Chunk: &fileChunk{Name: "x", First: true}})
+			say(w, message{Chunk: &fileChunk{Name: "x", First: true}})
 		}, "a file that cannot be kept"},
 		"negative time": {interval(-time.Second, 0, same), "the time -1s of a run"},
 		"backwards":     {interval(2*time.Second, time.Second, same), "ends 1s before it begins"},
@@ -167,7 +167,7 @@ func TestHonestBudgets(t *testing.T) {
 			message
 			bytes int
 		}{{message{Interval: &record.PackedInterval{}}, 100 << 10}, {message{Event: &measure.Event{}}, 500}, {message{}, 2},
-			{message{News: &news{}}, 5 << 20}, {message{Part: &part{}}, 1 << 20}} {
+			{message{HandOver: &handOverChunk{}}, 5 << 20}, {message{Chunk: &fileChunk{}}, 1 << 20}} {
 			if why := b.excess(&m.message, m.bytes); why != "" {
 				t.Fatal(why)
 			}

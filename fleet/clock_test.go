@@ -179,7 +179,7 @@ func TestClock(t *testing.T) {
 
 // Of many doubtful clocks the worst one is the finding.
 func TestWorstClockIsNamed(t *testing.T) {
-	tm := &team{}
+	tm := &coordinator{}
 	for i, trip := range []time.Duration{time.Millisecond, 80 * time.Millisecond, 30 * time.Millisecond} {
 		m := &member{number: i, facts: Facts{Host: fmt.Sprintf("host-%d", i)}}
 		m.clock.first = &answer{trip: trip}
@@ -210,7 +210,7 @@ func TestSkew(t *testing.T) {
 		{false, 101 * time.Millisecond, measure.Warning}, {true, 99 * time.Millisecond, ""},
 		{true, 101 * time.Millisecond, measure.Warning},
 	} {
-		tm := &team{started: time.Now()}
+		tm := &coordinator{started: time.Now()}
 		for i := range 2 {
 			tm.members = append(tm.members, &member{facts: Facts{Local: c.local}, skew: time.Duration(i) * c.skew})
 		}

@@ -56,19 +56,19 @@ func (d Duties) begin(name string, brief json.RawMessage, o *run.Options) (HandO
 	return duty(brief, o)
 }
 
-// receiveNews passes on what the duty of a client handed over, when it is complete.
-func (t *team) receiveNews(m *member, n *news) error {
+// receiveHandOver passes on what the duty of a client handed over, when it is complete.
+func (t *coordinator) receiveHandOver(m *member, n *handOverChunk) error {
 	m.keep(len(n.Data))
 	if t.fleet.Duty.Received == nil { // a drill that is resumed as a run has nobody to receive it
 		return nil
 	}
-	if len(m.news)+len(n.Data) > mostHandOver {
+	if len(m.handedOver)+len(n.Data) > mostHandOver {
 		return fmt.Errorf("it handed over more than %d MiB at once", mostHandOver>>20)
 	}
-	m.news = append(m.news, n.Data...)
+	m.handedOver = append(m.handedOver, n.Data...)
 	if n.Last {
-		t.fleet.Duty.Received(m.number, max(0, m.skew), m.news)
-		m.news = nil
+		t.fleet.Duty.Received(m.number, max(0, m.skew), m.handedOver)
+		m.handedOver = nil
 	}
 	return nil
 }

@@ -21,7 +21,7 @@ var testDuties = Duties{
 		return func(to io.Writer, last bool) error {
 			_, err := fmt.Fprintf(to, "%s by %d of %d, last %t", brief, o.Share.Client, o.Share.Clients, last)
 			if last {
-				_, err = to.Write(bytes.Repeat([]byte{'.'}, 3*partBytes))
+				_, err = to.Write(bytes.Repeat([]byte{'.'}, 3*chunkBytes))
 			}
 			return err
 		}, nil
@@ -48,7 +48,7 @@ func TestDuty(t *testing.T) {
 		t.Errorf("%d clients, started %v", len(r.Clients), started)
 	}
 	for i := range 2 {
-		if want := fmt.Sprintf(`"a word" by %d of 2, last true`, i) + strings.Repeat(".", 3*partBytes); got[i] != want {
+		if want := fmt.Sprintf(`"a word" by %d of 2, last true`, i) + strings.Repeat(".", 3*chunkBytes); got[i] != want {
 			t.Errorf("client %d handed over %.60q and %d bytes in all, want %.60q and %d", i, got[i], len(got[i]), want, len(want))
 		}
 	}

@@ -14,10 +14,10 @@ import (
 	"github.com/plimsoll-bench/plimsoll/run"
 )
 
-// standing returns a team whose two clients are there and do nothing. They are ended with the test.
-func standing(t *testing.T) *team {
+// idleClients returns a coordinator whose two clients are there and do nothing. They are ended with the test.
+func idleClients(t *testing.T) *coordinator {
 	t.Helper()
-	tm := newTeam(testSpec(2), run.Options{Dir: t.TempDir()}, Options{}, processes{launcher("mute")}, &pids{})
+	tm := newCoordinator(testSpec(2), run.Options{Dir: t.TempDir()}, Options{}, processes{launcher("mute")}, &pids{})
 	tm.begin(nopSink{})
 	tm.startAll(t.Context())
 	if tm.err != nil || len(tm.members) != 2 {
@@ -40,14 +40,14 @@ func standing(t *testing.T) *team {
 // A full disk is an error that can be told from others, also when a client met it.
 func TestFullDiskOfAClient(t *testing.T) {
 	for _, begun := range []bool{false, true} {
-		tm := standing(t)
+		tm := idleClients(t)
 		if begun {
 			tm.started = time.Now()
 		}
 		tm.finish(tm.members[1], &result{failure: failure{Stage: run.Recording, Error: "cannot write the record: no space left",
 			Full: true}})
 		var at *run.Error
-		if _, err := tm.teamwork(t.Context()); !errors.Is(err, syscall.ENOSPC) || !errors.As(err, &at) ||
+		if _, err := tm.result(t.Context()); !errors.Is(err, syscall.ENOSPC) || !errors.As(err, &at) ||
 			at.Stage != run.Recording ||
 			err.Error() != "client 1: cannot write the record: no space left" {
 			t.Errorf("begun %v: %v", begun, err)
@@ -57,7 +57,7 @@ func TestFullDiskOfAClient(t *testing.T) {
 
 // A client that fails while all are being ended is not complete; one that only did as it was told is.
 func TestClientFailsAtTheEnd(t *testing.T) {
-	tm := standing(t)
+	tm := idleClients(t)
 	tm.started = time.Now()
 	tm.stop()
 	tm.finish(tm.members[0], &result{failure: failure{Error: "context canceled", Stopped: true}})
@@ -70,7 +70,7 @@ func TestClientFailsAtTheEnd(t *testing.T) {
 
 // A client that fails while the others are ahead of it does not end the window of the result.
 func TestLostBehindTheOthers(t *testing.T) {
-	tm := standing(t)
+	tm := idleClients(t)
 	tm.started = time.Now()
 	rng := rand.New(rand.NewPCG(1, 1))
 	for client, seconds := range []int{3, 1} {
@@ -105,21 +105,22 @@ func TestLostBehindTheOthers(t *testing.T) {
 // the run does not wait, and one that works, are left alone.
 func TestIdleClients(t *testing.T) {
 	for name, c := range map[string]struct {
-		stage func(*team) // in which client 0 is honest
-		works *message    // what the honest one sends
+		stage func(*coordinator) // in which client 0 is honest
+		works *message           // what the honest one sends
 		want  string
 		cease bool // the run ends, with the name
 	}{
-		"before the start": {func(tm *team) { tm.members[0].ready = true }, nil, "was not ready", true},
-		"in the load phase": {func(tm *team) {
+		"before the start": {func(tm *coordinator) { tm.members[0].ready = true }, nil, "was not ready", true},
+		"in the load phase": {func(tm *coordinator) {
 			tm.filling = time.Now()
 			tm.each(func(m *member) { m.records = 1e6 })
 		}, &message{Event: &measure.Event{}}, "loaded no records", false},
-		"in the load": {func(tm *team) { tm.started = time.Now() }, &message{Event: &measure.Event{}}, "reported nothing", false},
-		"at the end": {func(tm *team) { tm.started = time.Now(); tm.members[1].done = &result{} }, &message{Event: &measure.Event{}},
+		"in the load": {func(tm *coordinator) { tm.started = time.Now() }, &message{Event: &measure.Event{}}, "reported nothing", false},
+		"at the end": {func(tm *coordinator) { tm.started = time.Now(); tm.members[1].done = &result{} },
+			&message{Event: &measure.Event{}},
 			"did not end", false},
 	} {
-		tm := standing(t)
+		tm := idleClients(t)
 		c.stage(tm)
 		for range idleAtMost + 1 {
 			if c.works != nil {
@@ -171,7 +172,7 @@ func TestClientsThatPretendToWork(t *testing.T) {
 		"others have failed":           {ends: []func(*member){failed, failed}},
 		"one of three lies or is done": {ends: []func(*member){done, func(*member) {}}},
 	} {
-		tm := newTeam(testSpec(3), run.Options{Dir: t.TempDir()}, Options{}, nil, &pids{})
+		tm := newCoordinator(testSpec(3), run.Options{Dir: t.TempDir()}, Options{}, nil, &pids{})
 		tm.begin(nopSink{})
 		if tm.started = time.Now(); c.filling {
 			tm.filling, tm.started = tm.started, time.Time{}
@@ -201,7 +202,7 @@ func TestClientsThatPretendToWork(t *testing.T) {
 
 // The loss of all clients, one after another, is one finding.
 func TestAllClientsLost(t *testing.T) {
-	tm := standing(t)
+	tm := idleClients(t)
 	tm.started = time.Now()
 	for i, m := range tm.members {
 		tm.finish(m, &result{failure: failure{Error: "its disk broke"}})

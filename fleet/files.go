@@ -14,8 +14,8 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
-// partBytes is the largest part of a file in one frame. In base64 it is one message for a NATS server.
-const partBytes = 256 << 10
+// chunkBytes is the largest chunk of a file in one frame. In base64 it is one message for a NATS server.
+const chunkBytes = 256 << 10
 
 // handOver sends the files of the record in dir to the coordinator.
 func (c *server) handOver(dir string) error {
@@ -33,11 +33,11 @@ func (c *server) handOver(dir string) error {
 		}
 		defer f.Close()
 		for first := true; ; first = false {
-			data := make([]byte, partBytes)
+			data := make([]byte, chunkBytes)
 			n, err := io.ReadFull(f, data)
 			if n > 0 || first {
-				next := part{Name: filepath.ToSlash(relative), First: first, Data: data[:n]}
-				if err := c.sendBulk(message{Part: &next}, n); err != nil {
+				next := fileChunk{Name: filepath.ToSlash(relative), First: first, Data: data[:n]}
+				if err := c.sendBulk(message{Chunk: &next}, n); err != nil {
 					return err
 				}
 			}
@@ -52,9 +52,9 @@ func (c *server) handOver(dir string) error {
 	})
 }
 
-// keepPart writes a part of a file of a client's record below that of the run. The name comes from another machine: it
-// stays below the client's directory. An error is one of the client; those of this machine end the run.
-func (t *team) keepPart(m *member, p *part) error {
+// keepChunk writes a chunk of a file of a client's record below that of the run. The name comes from another machine:
+// it stays below the client's directory. An error is one of the client; those of this machine end the run.
+func (t *coordinator) keepChunk(m *member, p *fileChunk) error {
 	file := filepath.FromSlash(p.Name)
 	if !filepath.IsLocal(file) {
 		return fmt.Errorf("it sent a file outside of its record: %q", visible.Bounded(p.Name, 200))
@@ -84,7 +84,7 @@ func (t *team) keepPart(m *member, p *part) error {
 }
 
 // blame returns an error that the name of a file caused, for its client. Other errors end the run.
-func (t *team) blame(err error) error {
+func (t *coordinator) blame(err error) error {
 	for _, named := range []error{fs.ErrExist, fs.ErrNotExist, fs.ErrInvalid, syscall.ENOTDIR, syscall.EISDIR,
 		syscall.ENAMETOOLONG, syscall.EINVAL} {
 		if errors.Is(err, named) {
@@ -95,11 +95,11 @@ func (t *team) blame(err error) error {
 	return nil
 }
 
-// keep counts bytes of parts or news that are written or passed on. It tells the agent before that has to wait.
+// keep counts bytes of chunks or hand-overs that are written or passed on. It tells the agent before that has to wait.
 func (m *member) keep(bytes int) {
 	m.kept += int64(bytes)
-	if m.kept-m.told >= windowBytes/4 {
-		m.told = m.kept
+	if m.kept-m.confirmed >= windowBytes/4 {
+		m.confirmed = m.kept
 		m.command(command{Kept: m.kept})
 	}
 }

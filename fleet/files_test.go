@@ -20,7 +20,7 @@ func (w *slowCoordinator) Send(frame []byte) {
 	if err := json.Unmarshal(frame, &m); err != nil {
 		w.t.Error(err)
 	}
-	w.sent += int64(len(m.Part.Data))
+	w.sent += int64(len(m.Chunk.Data))
 	kept := w.agent.kept.Load()
 	if w.sent > kept+windowBytes {
 		w.t.Errorf("%d bytes were sent, of which %d are kept", w.sent, kept)

@@ -15,18 +15,22 @@ import (
 )
 
 // fill makes the clients load the records of p, each a range of its share. It returns the sum of their reports. If a
-// client is lost, the others load the rest of its range. It is [run.Team.Fill]. The clients stay for the load.
-func (t *team) fill(ctx context.Context, address string, p run.Part, sink run.Sink) (all load.FillReport, err error) {
+// client is lost, the others load the rest of its range. It is [run.Clients.Fill]. The clients stay for the load.
+func (t *coordinator) fill(ctx context.Context, address string, p run.FillRange, sink run.Sink) (
+	all load.FillReport, err error) {
+
 	t.address = address
-	for parts := []run.Part{p}; len(parts) > 0 && t.err == nil && !all.Interrupted; parts = parts[1:] {
-		parts = append(parts, t.fillPart(ctx, parts[0], sink, &all)...)
+	for parts := []run.FillRange{p}; len(parts) > 0 && t.err == nil && !all.Interrupted; parts = parts[1:] {
+		parts = append(parts, t.fillRange(ctx, parts[0], sink, &all)...)
 	}
 	return all, t.err
 }
 
-// fillPart makes the clients load a part of the records, adds to the sum of their reports, and returns what lost
+// fillRange makes the clients load a part of the records, adds to the sum of their reports, and returns what lost
 // clients have left.
-func (t *team) fillPart(ctx context.Context, p run.Part, sink run.Sink, all *load.FillReport) (left []run.Part) {
+func (t *coordinator) fillRange(ctx context.Context, p run.FillRange, sink run.Sink, all *load.FillReport) (
+	left []run.FillRange) {
+
 	t.begin(sink)
 	if t.placeAll(ctx); t.err != nil {
 		t.await(ctx, t.alive)
@@ -45,7 +49,7 @@ func (t *team) fillPart(ctx context.Context, p run.Part, sink run.Sink, all *loa
 		}
 		m.filled, m.idle = nil, 0
 		o := t.order(i)
-		o.Fill = &run.Part{Collection: p.Collection, From: r[0], To: r[1], Resume: p.Resume, Again: p.Again}
+		o.Fill = &run.FillRange{Collection: p.Collection, From: r[0], To: r[1], Resume: p.Resume, Again: p.Again}
 		o.Spec.LoadPhase = t.spec.LoadPhase
 		o.Spec.LoadPhase.Parallel = max(1, divided(t.spec.LoadPhase.Parallel, t.turns[i]))
 		m.command(command{Order: &o})
@@ -56,7 +60,7 @@ func (t *team) fillPart(ctx context.Context, p run.Part, sink run.Sink, all *loa
 	var end time.Duration
 	for i, m := range t.members {
 		if m.filled == nil {
-			left = append(left, run.Part{Collection: p.Collection, From: parts[i][0], To: parts[i][1], Resume: !p.Again,
+			left = append(left, run.FillRange{Collection: p.Collection, From: parts[i][0], To: parts[i][1], Resume: !p.Again,
 				Again: p.Again})
 			continue
 		}
@@ -74,7 +78,7 @@ func (t *team) fillPart(ctx context.Context, p run.Part, sink run.Sink, all *loa
 }
 
 // finishFill notes that a client has loaded its records, or why it has not.
-func (t *team) finishFill(m *member, f *filled) {
+func (t *coordinator) finishFill(m *member, f *filled) {
 	if (f.Stopped || f.Report.Interrupted) && !t.stopping && !closed(t.opts.Abort) {
 		m.why = "it was ended on its machine, by a signal or an eviction"
 		return // its link ends next
@@ -88,7 +92,7 @@ func (t *team) finishFill(m *member, f *filled) {
 
 // takesOver reports whether the other clients load the rest of the range of a lost one, and notes the loss then. A duty
 // was divided among a fixed number of clients.
-func (t *team) takesOver(m *member) bool {
+func (t *coordinator) takesOver(m *member) bool {
 	if t.filling.IsZero() || t.fleet.Strict || t.fleet.Duty.Name != "" || t.stopping || !t.alive() {
 		return false
 	}
@@ -101,7 +105,7 @@ func (t *team) takesOver(m *member) bool {
 }
 
 // withdraw removes lost clients and divides the load among the others, which get new numbers.
-func (t *team) withdraw() {
+func (t *coordinator) withdraw() {
 	t.members = slices.DeleteFunc(t.members, func(m *member) bool { return m.gone })
 	for i, m := range t.members {
 		m.number = i
@@ -126,7 +130,7 @@ func ranges(from, to int64, turns []workload.Turns) [][2]int64 {
 }
 
 // end ends the clients that are still there.
-func (t *team) end() {
+func (t *coordinator) end() {
 	t.each(func(m *member) { m.Close() })
 	impatient := time.After(abortAtMost)
 	for t.alive() {

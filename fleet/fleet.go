@@ -57,11 +57,11 @@ func Execute(ctx context.Context, asked spec.Run, o run.Options, f Options) (*re
 		o.Number = run.Number(o.Now())
 	}
 	var living pids
-	t := newTeam(asked, o, f, place, &living)
+	t := newCoordinator(asked, o, f, place, &living)
 	defer t.end()
-	o.Team = &run.Team{Load: t.load, Processes: living.list}
+	o.Others = &run.Clients{Load: t.load, Processes: living.list}
 	if _, here := place.(processes); !here { // processes load no faster than this one, which has the same cores
-		o.Team.Fill = t.fill
+		o.Others.Fill = t.fill
 	}
 	return run.Execute(ctx, asked, o)
 }

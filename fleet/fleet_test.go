@@ -370,7 +370,7 @@ func TestClientFails(t *testing.T) {
 
 // A client that stands still is given up.
 func TestSilentClient(t *testing.T) {
-	tm := newTeam(testSpec(2), run.Options{Dir: t.TempDir()}, Options{}, processes{launcher("mute")}, &pids{})
+	tm := newCoordinator(testSpec(2), run.Options{Dir: t.TempDir()}, Options{}, processes{launcher("mute")}, &pids{})
 	tm.begin(nopSink{})
 	tm.startAll(t.Context())
 	tm.started = time.Now()

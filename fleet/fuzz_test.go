@@ -63,13 +63,13 @@ func FuzzFrames(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, frame []byte) {
 		var said message
-		if json.Unmarshal(frame, &said) != nil || said.Part != nil { // parts are files, see TestBudgets
+		if json.Unmarshal(frame, &said) != nil || said.Chunk != nil { // parts are files, see TestBudgets
 			return
 		}
 		asked := testSpec(2)
 		asked.Load.Place = spec.PlaceManual
 		sink := &finiteSink{}
-		tm := newTeam(asked, run.Options{Dir: "none"}, Options{}, nil, &pids{})
+		tm := newCoordinator(asked, run.Options{Dir: "none"}, Options{}, nil, &pids{})
 		tm.begin(sink)
 		tm.started = time.Now().Add(-time.Minute)
 		for i := range 2 {

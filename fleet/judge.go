@@ -27,13 +27,13 @@ type performance struct {
 
 func (p *performance) name() string { return name(p.Number) + " on " + p.Host }
 
-// elsewhere reports whether the clients are on other machines.
-func (t *team) elsewhere() bool {
+// remote reports whether the clients are on other machines.
+func (t *coordinator) remote() bool {
 	return slices.ContainsFunc(t.members, func(m *member) bool { return !m.facts.Local })
 }
 
 // performances are those of the agents on other machines that handed over a result.
-func (t *team) performances() (list []performance) {
+func (t *coordinator) performances() (list []performance) {
 	for i, share := range t.shares() {
 		m := t.members[i]
 		if m.facts.Local || m.done == nil || m.done.Run == nil {

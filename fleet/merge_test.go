@@ -384,7 +384,7 @@ func TestIntervalsOfEachClientAreChecked(t *testing.T) {
 			own = own.Add(iv.Tally(m.dims))
 		}
 		of := &record.Run{Phases: []record.PhaseResult{{Phase: load.PhaseMeasure, Counts: own}}}
-		tm := &team{merger: m, members: []*member{{done: &result{Run: of}}}}
+		tm := &coordinator{merger: m, members: []*member{{done: &result{Run: of}}}}
 		f := tm.intervalFinding()
 		if (f == nil) != (c.want == "") || f != nil && (f.Severity != measure.Invalid || !strings.Contains(f.Text, c.want)) {
 			t.Errorf("%s: the finding is %+v", c.name, f)

@@ -89,7 +89,7 @@ func TestForgedOrders(t *testing.T) {
 		},
 		"identity": func(o *order) { o.Spec.Target = "mongodb://127.0.0.1:1/?AuthMechanism=MONGODB-OIDC" },
 		"load": func(o *order) {
-			o.Fill, o.Spec.Target = &run.Part{To: 10}, "embedded:"+at("documents")
+			o.Fill, o.Spec.Target = &run.FillRange{To: 10}, "embedded:"+at("documents")
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -29,7 +29,7 @@ type command struct {
 	Enough bool `json:"enough,omitempty"`
 	// Ping asks for the agent's clock.
 	Ping int64 `json:"ping,omitempty"`
-	// Kept is how many bytes of parts and news the coordinator has written or passed on since the beginning.
+	// Kept is how many bytes of chunks and hand-overs the coordinator has written or passed on since the beginning.
 	Kept int64 `json:"kept,omitempty"`
 }
 
@@ -45,7 +45,7 @@ type order struct {
 	Number  uint64      `json:"number"` // see run.Options
 	Duty    string      `json:"duty,omitempty"`
 
-	Fill *run.Part `json:"fill,omitempty"` // load these records and do nothing else
+	Fill *run.FillRange `json:"fill,omitempty"` // load these records and do nothing else
 
 	Whole spec.Load      `json:"whole"` // the load of all clients together
 	Turns workload.Turns `json:"turns"` // its part of it
@@ -62,15 +62,15 @@ type message struct {
 	Interval *record.PackedInterval `json:"interval,omitempty"`
 	Event    *measure.Event         `json:"event,omitempty"`
 	Pong     *pong                  `json:"pong,omitempty"`
-	Part     *part                  `json:"part,omitempty"`
-	News     *news                  `json:"news,omitempty"`
+	Chunk    *fileChunk             `json:"part,omitempty"`
+	HandOver *handOverChunk         `json:"news,omitempty"`
 	Filled   *filled                `json:"filled,omitempty"` // the records of an order are loaded
 	Done     *result                `json:"done,omitempty"`   // the last one
 }
 
 // works reports whether a client did something, unlike a sign of life.
 func (m *message) works() bool {
-	return m.Ready || m.Interval != nil || m.Event != nil || m.Part != nil || m.News != nil || m.Filled != nil ||
+	return m.Ready || m.Interval != nil || m.Event != nil || m.Chunk != nil || m.HandOver != nil || m.Filled != nil ||
 		m.Done != nil
 }
 
@@ -80,15 +80,15 @@ type pong struct {
 	At   int64 `json:"at"` // its clock, in nanoseconds of the Unix epoch
 }
 
-// part is a part of a file of an agent's record. The parts of a file arrive in order.
-type part struct {
+// fileChunk is a part of a file of an agent's record. The chunks of a file arrive in order.
+type fileChunk struct {
 	Name  string `json:"name"` // relative to the record, with slashes
 	First bool   `json:"first,omitempty"`
 	Data  []byte `json:"data,omitempty"`
 }
 
-// news is a part of what the duty of a client hands over.
-type news struct {
+// handOverChunk is a part of what the duty of a client hands over.
+type handOverChunk struct {
 	Data []byte `json:"data"`
 	Last bool   `json:"last,omitempty"` // of this hand-over
 }

@@ -49,7 +49,7 @@ type Resumer interface {
 }
 
 // keepState writes the state. Agents that end with this process need none.
-func (t *team) keepState() error {
+func (t *coordinator) keepState() error {
 	if _, ok := t.place.(Resumer); !ok {
 		return nil
 	}
@@ -130,8 +130,8 @@ func Resume(ctx context.Context, target string, given *spec.Run, o run.Options, 
 	}
 	away := awayFinding(old, time.Now())
 	o.Number, o.Loaded = s.Number, old.Fill
-	o.Team = &run.Team{Load: func(ctx context.Context, _ string, sink run.Sink) (run.Teamwork, error) {
-		t := newTeam(asked, o, f, place, &pids{})
+	o.Others = &run.Clients{Load: func(ctx context.Context, _ string, sink run.Sink) (run.ClientsReport, error) {
+		t := newCoordinator(asked, o, f, place, &pids{})
 		t.spec.Load.Clients, t.missed = spec.Count(len(s.Clients)), s.Missed
 		t.begin(sink)
 		w, err := t.rejoin(ctx, resumer, s)
@@ -200,11 +200,11 @@ func asides(dir string) (n int) {
 }
 
 // rejoin receives what the agents of a started load measured, from its beginning to its end.
-func (t *team) rejoin(ctx context.Context, place Resumer, s state) (run.Teamwork, error) {
+func (t *coordinator) rejoin(ctx context.Context, place Resumer, s state) (run.ClientsReport, error) {
 	t.step("connecting to the agents of the run")
 	links, err := place.Resume(ctx)
 	if err != nil {
-		return run.Teamwork{}, err
+		return run.ClientsReport{}, err
 	}
 	t.started = time.Unix(0, s.Started)
 	for _, link := range links {
@@ -221,15 +221,15 @@ func (t *team) rejoin(ctx context.Context, place Resumer, s state) (run.Teamwork
 		go follow(m, t.reports)
 	}
 	if len(t.members) != len(s.Clients) {
-		return run.Teamwork{}, fmt.Errorf("the server has %d of the %d agents of the unfinished run: start the run again",
+		return run.ClientsReport{}, fmt.Errorf("the server has %d of the %d agents of the unfinished run: start the run again",
 			len(t.members), len(s.Clients))
 	}
 	if t.share(); t.err != nil {
-		return run.Teamwork{}, t.err
+		return run.ClientsReport{}, t.err
 	}
 	t.sink.Clients(t.shares())
 	if err := t.sink.Begin(t.started); err != nil {
-		return run.Teamwork{}, err
+		return run.ClientsReport{}, err
 	}
 	return t.until(ctx)
 }

@@ -106,7 +106,7 @@ type server struct {
 	orphan chan struct{} // closed when the wire has ended
 	stop   context.CancelCauseFunc
 
-	bulk int64         // bytes of parts and news that were sent; one goroutine sends them
+	bulk int64         // bytes of chunks and hand-overs that were sent; one goroutine sends them
 	kept atomic.Int64  // of them, those that the coordinator has kept
 	room chan struct{} // has a value when kept has grown
 
@@ -139,7 +139,8 @@ func (c *server) keptUntil(bytes int64) {
 	}
 }
 
-// sendBulk sends a message with a part or news of some bytes. It waits until the coordinator has kept earlier ones.
+// sendBulk sends a message with a chunk or hand-over of some bytes. It waits until the coordinator has kept earlier
+// ones.
 func (c *server) sendBulk(m message, bytes int) error {
 	c.bulk += int64(bytes)
 	for c.bulk-c.kept.Load() > windowBytes {
@@ -251,7 +252,7 @@ func (c *server) options() run.Options {
 	return run.Options{
 		Tool: o.Tool, Command: o.Command, Progress: c, Abort: c.abort, Service: c.agent.Service, Number: o.Number,
 		Share: &run.Share{Client: o.Client, Clients: o.Clients, Whole: o.Whole, Turns: o.Turns, Address: o.Address,
-			Elsewhere: o.Dir == "", Foreign: !c.agent.Local},
+			Remote: o.Dir == "", Foreign: !c.agent.Local},
 	}
 }
 
@@ -284,7 +285,7 @@ func (c *server) execute(ctx context.Context) (*record.Run, error) {
 		return nil, err
 	}
 	if failed == nil {
-		failed = c.sendNews(handOver, true)
+		failed = c.sendHandOver(handOver, true)
 	}
 	if failed == nil && o.Dir == "" {
 		failed = c.handOver(dir)
@@ -329,7 +330,7 @@ func (c *server) handOverDuring(ended <-chan struct{}, handOver HandOver) <-chan
 		for {
 			select {
 			case <-ticker.C:
-				if err := c.sendNews(handOver, false); err != nil {
+				if err := c.sendHandOver(handOver, false); err != nil {
 					failed <- err
 					return
 				}
@@ -342,15 +343,15 @@ func (c *server) handOverDuring(ended <-chan struct{}, handOver HandOver) <-chan
 	return failed
 }
 
-// sendNews sends what the duty has to hand over, in frames of limited size.
-func (c *server) sendNews(handOver HandOver, last bool) error {
+// sendHandOver sends what the duty has to hand over, in frames of limited size.
+func (c *server) sendHandOver(handOver HandOver, last bool) error {
 	var b bytes.Buffer
 	if err := handOver(&b, last); err != nil {
 		return err
 	}
 	for b.Len() > 0 {
-		data := b.Next(partBytes)
-		if err := c.sendBulk(message{News: &news{Data: data, Last: b.Len() == 0}}, len(data)); err != nil {
+		data := b.Next(chunkBytes)
+		if err := c.sendBulk(message{HandOver: &handOverChunk{Data: data, Last: b.Len() == 0}}, len(data)); err != nil {
 			return err
 		}
 	}

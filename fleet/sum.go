@@ -17,7 +17,7 @@ const (
 )
 
 // report adds up the reports of the clients. A lost client may have none.
-func (t *team) report() load.Report {
+func (t *coordinator) report() load.Report {
 	w := t.merger.window
 	r := load.Report{Started: t.started, From: w.from, Until: w.to, End: w.to, Scheduled: t.merger.dims.Scheduled,
 		ByCount: true}
@@ -60,7 +60,7 @@ func rejected(r *record.Run) int64 {
 }
 
 // shares returns the state and rate of each client.
-func (t *team) shares() []record.ClientShare {
+func (t *coordinator) shares() []record.ClientShare {
 	var list []record.ClientShare
 	for i, m := range t.members {
 		s := record.ClientShare{
@@ -103,7 +103,7 @@ func (t *team) shares() []record.ClientShare {
 }
 
 // losses lists the lost and failed clients with the reasons.
-func (t *team) losses() string {
+func (t *coordinator) losses() string {
 	var parts []string
 	for i, m := range t.members {
 		verb := "was " + m.status
@@ -119,7 +119,7 @@ func (t *team) losses() string {
 }
 
 // services adds up the use of the REST services of the clients, by phase.
-func (t *team) services() map[string]record.ServiceResult {
+func (t *coordinator) services() map[string]record.ServiceResult {
 	sum := map[string]record.ServiceResult{}
 	for _, m := range t.members {
 		if m.done == nil || m.done.Run == nil {
@@ -137,7 +137,7 @@ func (t *team) services() map[string]record.ServiceResult {
 }
 
 // findings judges the clients of a run.
-func (t *team) findings() []measure.Finding {
+func (t *coordinator) findings() []measure.Finding {
 	var found []measure.Finding
 	if t.lost {
 		found = append(found, measure.Finding{ID: "client-lost", Severity: measure.Invalid,
@@ -191,7 +191,7 @@ func (t *team) findings() []measure.Finding {
 
 // intervalFinding compares the intervals that each client sent with each other, and their sum with the record of the
 // client. It names the first client with a difference.
-func (t *team) intervalFinding() *measure.Finding {
+func (t *coordinator) intervalFinding() *measure.Finding {
 	for i, m := range t.members {
 		sent := t.merger.clients[i]
 		why := sent.broken
@@ -211,7 +211,7 @@ func (t *team) intervalFinding() *measure.Finding {
 }
 
 // firstLoss is the run time of the first loss after which the others went on.
-func (t *team) firstLoss() (at time.Duration, ok bool) {
+func (t *coordinator) firstLoss() (at time.Duration, ok bool) {
 	for _, m := range t.members {
 		if m.lostAt > 0 && (!ok || m.lostAt < at) {
 			at, ok = m.lostAt, true
@@ -221,7 +221,7 @@ func (t *team) firstLoss() (at time.Duration, ok bool) {
 }
 
 // clockFinding judges the clocks of clients on other machines by the worst one.
-func (t *team) clockFinding() *measure.Finding {
+func (t *coordinator) clockFinding() *measure.Finding {
 	var m *member
 	var wrong time.Duration
 	doubtful := 0
@@ -258,10 +258,10 @@ func (t *team) clockFinding() *measure.Finding {
 
 // skewFinding judges how far apart the clients began. Processes on one machine share its cores, so they may differ by
 // more.
-func (t *team) skewFinding() *measure.Finding {
+func (t *coordinator) skewFinding() *measure.Finding {
 	skew := t.spread()
 	value, limit, severity := float64(skew), float64(maxSkew), measure.Warning
-	if skew <= maxSkew && t.elsewhere() {
+	if skew <= maxSkew && t.remote() {
 		limit, severity = float64(maxClock), measure.Note
 	}
 	if value <= limit {
@@ -273,7 +273,7 @@ func (t *team) skewFinding() *measure.Finding {
 }
 
 // spread is the time between the first and the last start of a client.
-func (t *team) spread() time.Duration {
+func (t *coordinator) spread() time.Duration {
 	if t.started.IsZero() || len(t.members) == 0 {
 		return 0
 	}

@@ -10,11 +10,11 @@ import (
 )
 
 // controller runs a load: it advances phases and stages, watches the workers and calls the sink. Only the goroutine of
-// the caller of [Run] or [Fill] uses it and its parts. Workers know the crew only.
+// the caller of [Run] or [Fill] uses it and its parts. Workers know the pool only.
 type controller struct {
-	*crew
+	*pool
 	counter *counter // of due operations of an open loop; paced workers count their own
-	books   books
+	counts  counts
 	out     outlet
 	watch   watch
 	step    int    // next of steps
@@ -29,8 +29,8 @@ type controller struct {
 	cut         int64 // when the load ends before its window, otherwise never
 }
 
-func newController(c *crew, sink measure.Sink) *controller {
-	return &controller{crew: c, out: outlet{sink: sink}, watch: watch{crew: c}, cut: never}
+func newController(c *pool, sink measure.Sink) *controller {
+	return &controller{pool: c, out: outlet{sink: sink}, watch: watch{pool: c}, cut: never}
 }
 
 func (c *controller) conduct(ctx context.Context) (Report, error) {
@@ -68,14 +68,14 @@ func (c *controller) conduct(ctx context.Context) (Report, error) {
 // start starts the workers. The run begins after everything is allocated, because that takes seconds for very many
 // workers.
 func (c *controller) start() error {
-	if err := c.books.open(&c.plan, c.loopUse); err != nil {
+	if err := c.counts.open(&c.plan, c.loopUse); err != nil {
 		return err
 	}
 	loops := c.wantedLoops()
 	if loops > 0 {
-		c.giveRecorders(&c.books, loops)
+		c.giveRecorders(&c.counts, loops)
 	} else {
-		c.giveRecorders(&c.books, len(c.workers))
+		c.giveRecorders(&c.counts, len(c.workers))
 		if err := c.makeWaiters(); err != nil {
 			return err
 		}
@@ -135,7 +135,7 @@ func (c *controller) interrupt(kind, text string) {
 // endAt ends the window at a time from now on.
 func (c *controller) endAt(at int64) {
 	if c.cut = min(c.cut, at); c.name == PhaseMeasure && c.cut >= c.from && c.cut < c.until {
-		c.books.of[measured].collector.Phase(PhaseDrain, time.Duration(c.cut))
+		c.counts.of[measured].collector.Phase(PhaseDrain, time.Duration(c.cut))
 	}
 }
 
@@ -156,11 +156,11 @@ func (c *controller) catchUp(now int64) {
 		c.skipLate(now)
 	}
 	if now >= c.gauged {
-		c.books.gauge(now)
+		c.counts.gauge(now)
 		c.gauged = now + max(gaugeEvery, lookShare*(c.now()-now))
 	}
 	c.watch.self(now)
-	c.watch.overdue(now, &c.books)
+	c.watch.overdue(now, &c.counts)
 	c.watchOutage(now)
 	c.announceBackoff(now)
 	c.spreadLoops(now)
@@ -168,11 +168,11 @@ func (c *controller) catchUp(now int64) {
 		c.halt()
 	}
 	c.out.events(&c.events)
-	if c.books.borderPassed(now) {
+	if c.counts.borderPassed(now) {
 		c.countOffered(now)
-		c.hand(c.books.tick(now))
+		c.hand(c.counts.tick(now))
 		if now > c.from && c.warming.Load() == 0 {
-			c.hand(c.books.closeWarmup(now))
+			c.hand(c.counts.closeWarmup(now))
 		}
 	}
 	if c.out.err != nil && !c.stopping.Load() { // no results without a sink
@@ -185,7 +185,7 @@ func (c *controller) catchUp(now int64) {
 // countOffered counts the operations that were due until now.
 func (c *controller) countOffered(now int64) {
 	if c.dims.Scheduled {
-		c.books.countOffered(min(now, c.end()), c.offered)
+		c.counts.countOffered(min(now, c.end()), c.offered)
 	}
 }
 
@@ -272,10 +272,10 @@ func (c *controller) announceBackoff(now int64) {
 func (c *controller) skipLate(now int64) {
 	early, late := c.schedule.skip(min(now-c.dropAge, c.end()), c.from)
 	if early > 0 {
-		c.drop(c.books.of[warm].rec, warm, now, early)
+		c.drop(c.counts.of[warm].rec, warm, now, early)
 	}
 	if late > 0 {
-		c.drop(c.books.of[measured].rec, measured, now, late)
+		c.drop(c.counts.of[measured].rec, measured, now, late)
 	}
 }
 

@@ -125,7 +125,7 @@ type fill struct {
 	w       workload.Workload
 	st      store.Store
 	sink    measure.Sink
-	crew    *crew
+	pool    *pool
 	batches *batches
 	report  FillReport
 }
@@ -135,8 +135,8 @@ func newFill(ctx context.Context, cfg FillConfig, w workload.Workload, st store.
 		timeout: cfg.Timeout, grace: cfg.Grace, interval: cfg.Interval,
 		until: never, drained: never, tickets: never, dropAge: never,
 		dims: Dims(w, false), steps: []userStep{{n: cfg.Parallel}}}
-	c := newCrew(p, cfg.Parallel, st)
-	f := &fill{ctx: ctx, cfg: cfg, w: w, st: st, crew: c, sink: sink}
+	c := newPool(p, cfg.Parallel, st)
+	f := &fill{ctx: ctx, cfg: cfg, w: w, st: st, pool: c, sink: sink}
 	f.report = FillReport{Records: cfg.To - cfg.From, From: cfg.From, Count: -1}
 	f.batches = newBatches(cfg.From, cfg.To, int64(cfg.Batch), int64(cfg.Parallel))
 	f.batches.tolerant = cfg.Again
@@ -159,14 +159,14 @@ func (f *fill) prepare() (done bool, err error) {
 			return done, err
 		}
 	}
-	if err := f.crew.open(f.ctx); err != nil {
+	if err := f.pool.open(f.ctx); err != nil {
 		return false, err
 	}
 	if !f.cfg.Resume {
 		return false, nil
 	}
 	if err := f.findStart(); err != nil {
-		f.crew.closeSessions()
+		f.pool.closeSessions()
 		return false, err
 	}
 	return false, nil
@@ -219,7 +219,7 @@ func closed(ch <-chan struct{}) bool {
 
 // run loads, from open sessions to the final report.
 func (f *fill) run() (FillReport, error) {
-	c := newController(f.crew, f.sink)
+	c := newController(f.pool, f.sink)
 	c.watch.lost = func(w *worker) { w.task.(*fillLoop).lost() }
 	load, err := c.conduct(f.ctx)
 	b := f.batches

@@ -20,7 +20,7 @@ type fillLoop struct {
 }
 
 func (t *fillLoop) step(w *worker) bool {
-	c, b := t.fill.crew, t.fill.batches
+	c, b := t.fill.pool, t.fill.batches
 	if c.stopping.Load() {
 		return false
 	}
@@ -63,7 +63,7 @@ func (t *fillLoop) insert(w *worker, batch int64) bool {
 				w.op.Requests[i].Unordered = true
 			}
 		}
-		start := f.crew.now()
+		start := f.pool.now()
 		outcome, alive := w.perform(measured, start, start)
 		if !alive {
 			return false
@@ -84,10 +84,10 @@ func (t *fillLoop) insert(w *worker, batch int64) bool {
 		}
 		tolerant = tolerant || next.unknown
 		if f.batches.retried(); attempt == 0 {
-			f.crew.event(f.crew.now(), EventRetry,
+			f.pool.event(f.pool.now(), EventRetry,
 				fmt.Sprintf("retrying records %d to %d: %s", seq, seq+int64(n)-1, failureText(outcome, &w.res)))
 		}
-		if !w.wait.until(f.crew.now() + int64(fillPause(attempt))) {
+		if !w.wait.until(f.pool.now() + int64(fillPause(attempt))) {
 			f.batches.release()
 			return true
 		}
@@ -156,7 +156,7 @@ func (t *fillLoop) judge(w *worker) bool {
 	repairing := b.repairing
 	b.mu.Unlock()
 	switch {
-	case err != nil && f.crew.stopping.Load():
+	case err != nil && f.pool.stopping.Load():
 		b.end(errInterrupted)
 	case err != nil:
 		b.end(fmt.Errorf("load phase: cannot count the documents of %q after loading: %w", f.collection(), err))
@@ -167,7 +167,7 @@ func (t *fillLoop) judge(w *worker) bool {
 	case repairing:
 		b.end(b.stillMissing(f.collection(), n))
 	default:
-		f.crew.event(f.crew.now(), EventRepair, fmt.Sprintf("the collection has %d of %d documents; checking and repairing all records", n, f.report.Records))
+		f.pool.event(f.pool.now(), EventRepair, fmt.Sprintf("the collection has %d of %d documents; checking and repairing all records", n, f.report.Records))
 		b.repair()
 		return true
 	}
@@ -183,17 +183,17 @@ func (t *fillLoop) count(w *worker) (n int64, alive bool, err error) {
 	defer cancel()
 	go func() {
 		select {
-		case <-f.crew.stop:
+		case <-f.pool.stop:
 			cancel()
 		case <-ctx.Done():
 		}
 	}()
 	w.quiet, t.judging = true, true
-	deadline := f.crew.now() + int64(countLimit)
+	deadline := f.pool.now() + int64(countLimit)
 	w.begin(deadline)
 	n, err = f.st.Count(ctx, f.collection())
 	for f.batches.anyUnconfirmed() && err == nil && n < f.report.Records {
-		if !w.wait.until(f.crew.now() + int64(200*time.Millisecond)) {
+		if !w.wait.until(f.pool.now() + int64(200*time.Millisecond)) {
 			break
 		}
 		before := n

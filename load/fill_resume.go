@@ -20,7 +20,7 @@ const resumeMargin = 1 << 16
 // one, and both are at most a window apart. Bisection ends between them, so a start one window before misses nothing.
 // The count at the end finds the records of failed batches.
 func (f *fill) findStart() error {
-	p := prober{fill: f, session: f.crew.workers[0].session, loader: f.w.Loader()}
+	p := prober{fill: f, session: f.pool.workers[0].session, loader: f.w.Loader()}
 	low, high := f.cfg.From, f.cfg.To // every record before low may be there; high is missing or the end
 	for low < high {
 		middle := low + (high-low)/2
@@ -37,7 +37,7 @@ func (f *fill) findStart() error {
 	margin := max(resumeMargin, f.batches.window*f.batches.size)
 	f.batches.startAt(max(f.cfg.From, low-margin))
 	f.report.From = f.cfg.From + f.batches.next*f.batches.size
-	f.crew.events.add(measure.Event{Kind: EventResume,
+	f.pool.events.add(measure.Event{Kind: EventResume,
 		Text: fmt.Sprintf("record %d of %d is the first missing one; loading from record %d", low, f.cfg.To, f.report.From)})
 	return nil
 }

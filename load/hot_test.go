@@ -10,7 +10,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/store"
 )
 
-// bench prepares a crew whose first worker can be stepped by hand.
+// bench prepares a pool whose first worker can be stepped by hand.
 func bench(tb testing.TB, cfg Config, w *fakeWorkload) *worker {
 	tb.Helper()
 	st := newFakeStore(func(_ call, res *store.Result) { res.Docs, res.Bytes = 1, 1000 })
@@ -23,7 +23,7 @@ func bench(tb testing.TB, cfg Config, w *fakeWorkload) *worker {
 		tb.Fatal(err)
 	}
 	c.base = time.Now()
-	if err := c.books.open(&c.plan, nil); err != nil {
+	if err := c.counts.open(&c.plan, nil); err != nil {
 		tb.Fatal(err)
 	}
 	c.active.Store(int64(len(c.workers)))
@@ -32,7 +32,7 @@ func bench(tb testing.TB, cfg Config, w *fakeWorkload) *worker {
 	if wk.wait, err = newPreciseWaiter(&c.clock, c.stop); err != nil {
 		tb.Fatal(err)
 	}
-	c.giveRecorders(&c.books, len(c.workers))
+	c.giveRecorders(&c.counts, len(c.workers))
 	return wk
 }
 

@@ -15,7 +15,7 @@ const coresPerLoop = 2
 // whole batches of replies, and two threads get more time on a machine that they share with the target.
 const manyWorkers = 128
 
-// eventLoop runs some of the workers of a crew on one thread, if their sessions can wait on the loop. A worker is the
+// eventLoop runs some of the workers of a pool on one thread, if their sessions can wait on the loop. A worker is the
 // same sequential code there; it yields the thread when it waits.
 type eventLoop struct {
 	loop *loop.Loop
@@ -26,7 +26,7 @@ type eventLoop struct {
 }
 
 // makeWaiters makes the waiters of workers on goroutines.
-func (c *crew) makeWaiters() error {
+func (c *pool) makeWaiters() error {
 	for _, w := range c.workers {
 		var err error
 		if c.plain || !c.dims.Scheduled { // no precision is needed, and a timer needs a file
@@ -40,7 +40,7 @@ func (c *crew) makeWaiters() error {
 
 // wantedLoops is the number of event loops, 0 if the workers need goroutines. Workers of the load phase do, because
 // they wait for each other.
-func (c *crew) wantedLoops() int {
+func (c *pool) wantedLoops() int {
 	st, ok := c.store.(loop.Store)
 	if !ok || !loop.Supported || !c.alone || c.plain || !st.OnLoops() {
 		return 0
@@ -65,7 +65,7 @@ func (c *controller) makeLoops(n int) error {
 	for i, w := range c.workers {
 		l := c.loops[i%len(c.loops)]
 		t := l.loop.Go(w.mainOn)
-		w.wait = &taskWaiter{crew: c.crew, task: t}
+		w.wait = &taskWaiter{pool: c.pool, task: t}
 		c.tasks = append(c.tasks, t)
 	}
 	return nil
@@ -73,7 +73,7 @@ func (c *controller) makeLoops(n int) error {
 
 // giveRecorders gives every goroutine a recorder for each phase. The workers of an event loop share theirs, which then
 // stays in the caches of the processor. shares is the number of loops or goroutines.
-func (c *crew) giveRecorders(from *books, shares int) {
+func (c *pool) giveRecorders(from *counts, shares int) {
 	for i, w := range c.workers {
 		if i >= shares {
 			first := c.workers[i%shares]
@@ -122,13 +122,13 @@ func (f fair) step(w *worker) bool {
 
 // taskWaiter waits on an event loop.
 type taskWaiter struct {
-	crew *crew
+	pool *pool
 	task *loop.Task
 }
 
 func (w *taskWaiter) until(due int64) bool {
-	for due > w.crew.now() {
-		if w.crew.stopping.Load() {
+	for due > w.pool.now() {
+		if w.pool.stopping.Load() {
 			return false
 		}
 		w.task.Park(due)
@@ -138,7 +138,7 @@ func (w *taskWaiter) until(due int64) bool {
 
 func (w *taskWaiter) park() bool {
 	w.task.Park(loop.Never)
-	return !w.crew.stopping.Load()
+	return !w.pool.stopping.Load()
 }
 
 func (w *taskWaiter) wakeUp() { w.task.Wake() }

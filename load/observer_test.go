@@ -177,7 +177,7 @@ func TestSettlementAndVerificationExcludeEachOther(t *testing.T) {
 
 func TestObservingAllocatesNothing(t *testing.T) {
 	var seen int64
-	w := &worker{crew: &crew{}, observe: func(*workload.Op, *Settlement) { seen++ }}
+	w := &worker{pool: &pool{}, observe: func(*workload.Op, *Settlement) { seen++ }}
 	if n := testing.AllocsPerRun(1000, func() { w.reportOutcome(store.OK, 5) }); n != 0 {
 		t.Errorf("%v allocations per settlement", n)
 	}

@@ -31,7 +31,7 @@ type outage struct {
 }
 
 // failed notes a failed operation that was sent at start.
-func (c *crew) failed(start, end int64, res *store.Result) {
+func (c *pool) failed(start, end int64, res *store.Result) {
 	if c.outage.open.Load() {
 		return
 	}
@@ -47,7 +47,7 @@ func (c *crew) failed(start, end int64, res *store.Result) {
 }
 
 // succeeded notes the first success after a failure.
-func (c *crew) succeeded(end int64) {
+func (c *pool) succeeded(end int64) {
 	o := &c.outage
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -82,7 +82,7 @@ func latestSuccess(workers []*worker, enough int64) int64 {
 }
 
 // watchOutage announces a current outage for live views.
-func (c *crew) watchOutage(now int64) {
+func (c *pool) watchOutage(now int64) {
 	o := &c.outage
 	if !o.open.Load() {
 		return
@@ -96,7 +96,7 @@ func (c *crew) watchOutage(now int64) {
 
 // announce reports the begin of an outage once. last is the last success before it, -1 if there is none. The caller
 // holds the lock.
-func (o *outage) announce(c *crew, last int64) {
+func (o *outage) announce(c *pool, last int64) {
 	if o.announced {
 		return
 	}
@@ -125,7 +125,7 @@ type eventQueue struct {
 	lost   int64
 }
 
-func (c *crew) event(at int64, kind, text string) {
+func (c *pool) event(at int64, kind, text string) {
 	c.events.add(measure.Event{At: time.Duration(at), Kind: kind, Text: text})
 }
 

@@ -8,8 +8,8 @@ func (c *controller) finish() (Report, error) {
 	c.catchUp(now)
 	c.countOffered(now)
 	r := c.report(now)
-	c.hand(c.books.finish(int64(r.End)))
-	r.Displaced, r.Rejected = c.books.displaced, c.books.rejected
+	c.hand(c.counts.finish(int64(r.End)))
+	r.Displaced, r.Rejected = c.counts.displaced, c.counts.rejected
 	c.event(now, EventEnd, "")
 	c.out.events(&c.events)
 	r.EventsLost = c.events.lost

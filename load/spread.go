@@ -88,7 +88,7 @@ func (c *controller) spreadLoops(now int64) {
 }
 
 // mostLoops is the largest number of event loops.
-func (c *crew) mostLoops() int { return min(runtime.GOMAXPROCS(0), len(c.workers)) }
+func (c *pool) mostLoops() int { return min(runtime.GOMAXPROCS(0), len(c.workers)) }
 
 // addLoop starts an event loop. With n loops, it invites each n-th worker.
 func (c *controller) addLoop() error {
@@ -96,7 +96,7 @@ func (c *controller) addLoop() error {
 	if err != nil {
 		return err
 	}
-	added := &eventLoop{loop: l, rec: c.books.recorders(), sharing: 1}
+	added := &eventLoop{loop: l, rec: c.counts.recorders(), sharing: 1}
 	n := len(c.loops) + 1
 	for i := n - 1; i < len(c.workers); i += n {
 		if c.tasks[i].Invited() {

@@ -77,7 +77,7 @@ func TestLoopStaysAlone(t *testing.T) {
 // A worker that has not moved when another loop is added moves to the loop that invited it first, and counts there: two
 // loops with one recorder would write into it at once.
 func TestFirstInvitationCounts(t *testing.T) {
-	c := newController(&crew{}, &memorySink{})
+	c := newController(&pool{}, &memorySink{})
 	c.base = time.Now()
 	first, err := loop.New(c.base)
 	if err != nil {
@@ -85,7 +85,7 @@ func TestFirstInvitationCounts(t *testing.T) {
 	}
 	c.loops = []*eventLoop{{loop: first}}
 	for i := range 12 {
-		c.workers = append(c.workers, &worker{crew: c.crew, id: i})
+		c.workers = append(c.workers, &worker{pool: c.pool, id: i})
 		c.tasks = append(c.tasks, first.Go(func(*loop.Task) {}))
 	}
 	for range 2 { // the first loop does not run yet, so nobody moves

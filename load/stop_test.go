@@ -211,7 +211,7 @@ func TestBadConfig(t *testing.T) {
 // TestStalledProcessKeepsItsWorkers: when this process was stopped or suspended, all operations under
 // way look overdue in the moment it wakes up. None of them may be given up for that.
 func TestStalledProcessKeepsItsWorkers(t *testing.T) {
-	c := newController(newCrew(plan{grace: time.Second}, 2, newFakeStore(nil)), &memorySink{})
+	c := newController(newPool(plan{grace: time.Second}, 2, newFakeStore(nil)), &memorySink{})
 	c.base = time.Now()
 	second := int64(time.Second)
 	c.workers[0].state.Store(5 * second)
@@ -223,7 +223,7 @@ func TestStalledProcessKeepsItsWorkers(t *testing.T) {
 	}{{20 * second, 2}, {20*second + second/10, 2}, {20*second + second/2, 2}, {20*second + 9*second/10, 2},
 		{21*second + second/10, 1}} {
 		c.watch.self(look.at)
-		c.watch.overdue(look.at, &c.books)
+		c.watch.overdue(look.at, &c.counts)
 		if left := int(c.roster.left.Load()); left != look.left {
 			t.Fatalf("%d workers left at %v, want %d", left, time.Duration(look.at), look.left)
 		}

@@ -27,7 +27,7 @@ func (w *worker) spent() bool {
 	if w.stream.Ended == nil || !w.stream.Ended() {
 		return false
 	}
-	w.crew.limit.ended.Add(1)
+	w.pool.limit.ended.Add(1)
 	return true
 }
 
@@ -41,9 +41,9 @@ func (w *worker) next(phase int, due int64) bool {
 		if !w.think() {
 			return false
 		}
-		phase = w.crew.phaseOf(w.crew.now())
+		phase = w.pool.phaseOf(w.pool.now())
 	}
-	start := w.crew.now()
+	start := w.pool.now()
 	if due == asSoonAsPossible {
 		due = start
 	}
@@ -59,12 +59,12 @@ func (w *worker) next(phase int, due int64) bool {
 
 // flush sends the rest of the stream, such as a last, short batch.
 func (w *worker) flush() {
-	if w.crew.aborted.Load() || w.stream.Flush == nil || !w.stream.Flush(&w.op) {
+	if w.pool.aborted.Load() || w.stream.Flush == nil || !w.stream.Flush(&w.op) {
 		return
 	}
-	now := w.crew.now()
+	now := w.pool.now()
 	w.flushed++
-	phase := w.crew.phaseOf(now)
+	phase := w.pool.phaseOf(now)
 	w.sent[phase]-- // perform counts it, but it was never due
 	if outcome, alive := w.perform(phase, now, now); alive {
 		w.stream.Done(&w.op, outcome == store.OK || outcome == store.Unacknowledged)
@@ -75,7 +75,7 @@ func (w *worker) flush() {
 type closedLoop struct{}
 
 func (t closedLoop) step(w *worker) bool {
-	c := w.crew
+	c := w.pool
 	if c.stopping.Load() || !w.present() || w.spent() {
 		return false
 	}
@@ -99,7 +99,7 @@ func (t closedLoop) finish(w *worker) { w.flush() }
 type openLoop struct{ schedule *schedule }
 
 func (t openLoop) step(w *worker) bool {
-	c := w.crew
+	c := w.pool
 	if c.stopping.Load() {
 		return false
 	}
@@ -130,7 +130,7 @@ func (t openLoop) finish(w *worker) { w.flush() }
 
 // late records the lateness of a worker that was free and waited.
 func (w *worker) late(phase int, due int64) {
-	now := w.crew.now()
+	now := w.pool.now()
 	w.recorder(phase).Late(now, now-due)
 }
 
@@ -151,7 +151,7 @@ type pace struct {
 }
 
 func (t pacedLoop) step(w *worker) bool {
-	c := w.crew
+	c := w.pool
 	if c.stopping.Load() || !w.present() || w.spent() {
 		return false
 	}
@@ -183,11 +183,11 @@ func (t pacedLoop) finish(w *worker) { w.flush() }
 // begin starts the ticks of a worker: after a random part of the first tick if ticks are at least 1 ms, so that workers
 // are not synchronous.
 func (t pacedLoop) begin(w *worker) bool {
-	start := w.crew.now()
+	start := w.pool.now()
 	if t.tick >= int64(time.Millisecond) {
 		rng := rand.New(rand.NewPCG(t.seed, uint64(w.id)))
 		start += rng.Int64N(t.tick)
-		if !w.wait.until(min(start, w.crew.until)) {
+		if !w.wait.until(min(start, w.pool.until)) {
 			return false
 		}
 	}
@@ -219,7 +219,7 @@ func (p *pace) due(t, from int64) [2]int64 {
 
 // present waits while there are too few virtual users for this worker, and returns false when the run ends.
 func (w *worker) present() bool {
-	c := w.crew
+	c := w.pool
 	for int64(w.id) >= c.active.Load() {
 		now := c.now()
 		if w.pace.running {
@@ -252,7 +252,7 @@ func (w *worker) breathe() bool {
 		w.unsent = 0
 		if w.paused {
 			w.paused = false
-			w.crew.pausing.Add(-1)
+			w.pool.pausing.Add(-1)
 		}
 		return true
 	}
@@ -262,9 +262,9 @@ func (w *worker) breathe() bool {
 	}
 	if !w.paused {
 		w.paused = true
-		w.crew.pausing.Add(1)
+		w.pool.pausing.Add(1)
 	}
-	w.crew.backoffs.Add(1)
+	w.pool.backoffs.Add(1)
 	pause := min(backoffMost, backoffFirst<<min(w.unsent-backoffAfter, backoffSteps))
-	return w.wait.until(w.crew.now() + int64(pause))
+	return w.wait.until(w.pool.now() + int64(pause))
 }

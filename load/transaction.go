@@ -75,7 +75,7 @@ func (w *worker) answer(i int, deadline int64) (heard, alive bool) {
 type freeLoop struct{}
 
 func (freeLoop) step(w *worker) bool {
-	c := w.crew
+	c := w.pool
 	now := c.now()
 	if c.stopping.Load() || now >= c.until || c.roster.left.Load() <= c.free {
 		return false
@@ -87,11 +87,11 @@ func (freeLoop) finish(*worker) {}
 
 // think waits as long as a virtual user does before an operation. It returns false if the run ends meanwhile.
 func (w *worker) think() bool {
-	until := w.crew.now() + int64(w.op.Think)
-	if w.wait.until(min(until, w.crew.until)) && until < w.crew.until {
+	until := w.pool.now() + int64(w.op.Think)
+	if w.wait.until(min(until, w.pool.until)) && until < w.pool.until {
 		return true
 	}
-	w.settlement = Settlement{Outcome: store.NotApplied, Undone: true, Sent: w.crew.now(), Ended: w.crew.now()}
+	w.settlement = Settlement{Outcome: store.NotApplied, Undone: true, Sent: w.pool.now(), Ended: w.pool.now()}
 	if w.observe != nil {
 		w.observe(&w.op, &w.settlement)
 	}

@@ -11,7 +11,7 @@ import (
 
 // watch abandons workers whose session does not return, and detects when this process did not run.
 type watch struct {
-	crew      *crew
+	pool      *pool
 	looked    int64 // last check of this process
 	amnesty   int64 // until when no worker is abandoned
 	next      int64 // next check of all workers
@@ -31,8 +31,8 @@ const lookShare = 10
 // self detects that this process did not run. Its sessions could not return meanwhile, so they get the grace again.
 func (a *watch) self(now int64) {
 	if gap := now - a.looked; gap >= stallLeast {
-		a.amnesty = now + int64(a.crew.grace)
-		a.crew.events.add(measure.Event{At: time.Duration(a.looked), Kind: EventStalled,
+		a.amnesty = now + int64(a.pool.grace)
+		a.pool.events.add(measure.Event{At: time.Duration(a.looked), Kind: EventStalled,
 			Text: "this process did not run for " + time.Duration(gap).Round(time.Millisecond).String(),
 			Data: map[string]string{"gap_ns": strconv.FormatInt(gap, 10)}})
 	}
@@ -42,34 +42,34 @@ func (a *watch) self(now int64) {
 // sink distinguishes a slow sink, during which workers ran, from a process that did not run.
 func (a *watch) sink(now int64) {
 	if took := now - a.looked; took >= stallLeast {
-		a.amnesty = now + int64(a.crew.grace) // the process may not have run
-		a.crew.event(now, EventSlowRecord, "storing the results of a second took "+time.Duration(took).Round(time.Millisecond).String())
+		a.amnesty = now + int64(a.pool.grace) // the process may not have run
+		a.pool.event(now, EventSlowRecord, "storing the results of a second took "+time.Duration(took).Round(time.Millisecond).String())
 	}
 	a.looked = now
 }
 
 // overdue abandons workers whose session does not return after deadline and grace, or at once after an abort.
-func (a *watch) overdue(now int64, books *books) {
+func (a *watch) overdue(now int64, counts *counts) {
 	if now < a.next {
 		return
 	}
 	a.looks++
-	aborted := a.crew.aborted.Load()
-	for _, w := range a.crew.workers {
+	aborted := a.pool.aborted.Load()
+	for _, w := range a.pool.workers {
 		deadline, busy := w.deadline()
-		if !busy || !aborted && now <= max(deadline+int64(a.crew.grace), a.amnesty) {
+		if !busy || !aborted && now <= max(deadline+int64(a.pool.grace), a.amnesty) {
 			continue
 		}
 		if w.giveUp(deadline) {
-			a.abandon(w, now, aborted, books)
-			a.crew.roster.leave()
+			a.abandon(w, now, aborted, counts)
+			a.pool.roster.leave()
 		}
 	}
-	a.next = now + lookShare*(a.crew.now()-now)
+	a.next = now + lookShare*(a.pool.now()-now)
 }
 
 // abandon counts the operation of an abandoned worker, whose outcome is unknown.
-func (a *watch) abandon(w *worker, now int64, aborted bool, books *books) {
+func (a *watch) abandon(w *worker, now int64, aborted bool, counts *counts) {
 	if a.lost != nil {
 		a.lost(w)
 	}
@@ -87,15 +87,15 @@ func (a *watch) abandon(w *worker, now int64, aborted bool, books *books) {
 	if aborted {
 		reason, text = store.Client, "the run was aborted before the reply"
 	} else {
-		a.crew.event(now, EventAbandoned, fmt.Sprintf("worker %d: %s", w.id, text))
+		a.pool.event(now, EventAbandoned, fmt.Sprintf("worker %d: %s", w.id, text))
 	}
 	w.reportLost(outcome, reason, now)
 	if !w.free() {
 		w.rec[w.phase].End(w.start, now)
 	}
-	rec := books.of[w.phase].rec // the worker's own recorder may be in use by others of its loop
+	rec := counts.of[w.phase].rec // the worker's own recorder may be in use by others of its loop
 	rec.Record(&measure.Sample{End: now, Service: now - w.start, Response: now - w.due, Attempts: 1,
 		Class: uint8(w.op.Class), Outcome: uint8(outcome)})
-	rec.Fail(measure.Failure{Class: a.crew.dims.Classes[w.op.Class].Name, Outcome: outcome.String(),
+	rec.Fail(measure.Failure{Class: a.pool.dims.Classes[w.op.Class].Name, Outcome: outcome.String(),
 		Reason: reason.String()}, now, text)
 }

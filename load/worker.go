@@ -29,7 +29,7 @@ type task interface {
 // worker is one goroutine, or one task of an event loop, with one session. Except custody, lastOK and pace, its fields
 // belong to the holder of its custody.
 type worker struct {
-	crew    *crew
+	pool    *pool
 	id      int
 	session store.Session
 	stream  workload.Stream // without functions in the load phase
@@ -136,15 +136,15 @@ func (w *worker) main() {
 		w.task.finish(w)
 	}
 	if w.leave() {
-		w.crew.roster.leave()
+		w.pool.roster.leave()
 	}
 }
 
-// leave closes the session under the watch of an operation, and reports whether the crew still waits for this worker.
+// leave closes the session under the watch of an operation, and reports whether the pool still waits for this worker.
 func (w *worker) leave() bool {
 	w.wait.close()
 	alive := !w.lost()
-	deadline := w.crew.now() + int64(w.crew.timeout)
+	deadline := w.pool.now() + int64(w.pool.timeout)
 	if alive {
 		w.quiet = true
 		w.begin(deadline)
@@ -156,7 +156,7 @@ func (w *worker) leave() bool {
 // perform sends the operation in w.op, which belongs to the phase and was due at the time, and counts it. It returns
 // false if the worker was abandoned; the caller must then not use the worker.
 func (w *worker) perform(phase int, due, start int64) (store.Outcome, bool) {
-	deadline := start + int64(w.crew.timeout)
+	deadline := start + int64(w.pool.timeout)
 	rec := w.recorder(phase)
 	w.phase, w.due, w.start = phase, due, start
 	w.parts, w.checked = w.parts[:0], checks{}
@@ -182,7 +182,7 @@ func (w *worker) perform(phase int, due, start int64) (store.Outcome, bool) {
 }
 
 // free reports whether the current operation is beside the load: the read of a change stream, which waits for changes.
-func (w *worker) free() bool { return w.crew.dims.Classes[w.op.Class].Part }
+func (w *worker) free() bool { return w.pool.dims.Classes[w.op.Class].Part }
 
 // recorder returns the recorder of a phase. Its first use for the measured phase releases that of the warm-up.
 func (w *worker) recorder(phase int) *measure.Recorder {
@@ -191,7 +191,7 @@ func (w *worker) recorder(phase int) *measure.Recorder {
 			w.rec[warm].Close()
 		}
 		w.rec[warm] = nil
-		w.crew.warming.Add(-1)
+		w.pool.warming.Add(-1)
 	}
 	return w.rec[phase]
 }
@@ -202,7 +202,7 @@ func (w *worker) exchange(start, deadline int64) (store.Outcome, int64) {
 	if len(w.op.Requests) == 0 {
 		return store.Batched, start
 	}
-	limit := w.crew.base.Add(time.Duration(deadline))
+	limit := w.pool.base.Add(time.Duration(deadline))
 	outcome, begin, end := store.OK, start, start
 	var commits commits
 	for i := 0; i < len(w.op.Requests); i++ {
@@ -223,7 +223,7 @@ func (w *worker) exchange(start, deadline int64) (store.Outcome, int64) {
 		}
 		if !w.res.Outcome.Success() && w.op.Transaction {
 			next, again := w.undo(i, limit, &commits)
-			if end, w.total.Late = w.crew.now(), -1; !again || end >= deadline {
+			if end, w.total.Late = w.pool.now(), -1; !again || end >= deadline {
 				return w.settleTransaction(i, outcome, &commits), end
 			}
 			outcome, begin, i = store.OK, end, next-1
@@ -241,7 +241,7 @@ func (w *worker) exchange(start, deadline int64) (store.Outcome, int64) {
 			w.total.Inside += w.resumed - end
 		}
 		if begin = w.resumed; compared || heard { // verifying is not part of the next request
-			begin = w.crew.now()
+			begin = w.pool.now()
 		}
 	}
 	return outcome, end
@@ -249,12 +249,12 @@ func (w *worker) exchange(start, deadline int64) (store.Outcome, int64) {
 
 // arrival returns when the answer arrived, which is now if that is unknown. It sets the delays of the sample.
 func (w *worker) arrival() int64 {
-	w.resumed = w.crew.now()
+	w.resumed = w.pool.now()
 	if w.res.Arrived.IsZero() {
 		w.total.Late = -1
 		return w.resumed
 	}
-	at := min(w.resumed, int64(w.res.Arrived.Sub(w.crew.base)))
+	at := min(w.resumed, int64(w.res.Arrived.Sub(w.pool.base)))
 	w.total.Late, w.total.Inside = w.resumed-at, w.total.Inside+int64(w.res.Delayed)
 	return at
 }
@@ -315,8 +315,8 @@ func (w *worker) count(rec *measure.Recorder, outcome store.Outcome, end int64) 
 	}
 	rec.Record(&w.total)
 	if outcome.Success() {
-		if w.crew.outage.open.Load() {
-			w.crew.succeeded(end)
+		if w.pool.outage.open.Load() {
+			w.pool.succeeded(end)
 		}
 		w.lastOK.Store(end)
 		return
@@ -333,7 +333,7 @@ func (w *worker) fail(rec *measure.Recorder, outcome store.Outcome, end int64) {
 	rec.Fail(w.failure(outcome), end, w.res.Message)
 	switch outcome {
 	case store.NotApplied, store.Overloaded, store.Indeterminate, store.Failed:
-		w.crew.failed(w.start, end, &w.res)
+		w.pool.failed(w.start, end, &w.res)
 	}
 }
 
@@ -343,7 +343,7 @@ func (w *worker) failure(outcome store.Outcome) measure.Failure {
 		labels = slices.Sorted(slices.Values(labels))
 	}
 	return measure.Failure{
-		Class: w.crew.dims.Classes[w.op.Class].Name, Outcome: outcome.String(), Reason: w.res.Reason.String(),
+		Class: w.pool.dims.Classes[w.op.Class].Name, Outcome: outcome.String(), Reason: w.res.Reason.String(),
 		Code: w.res.Code, CodeName: w.res.CodeName, Labels: strings.Join(labels, ","),
 	}
 }

@@ -20,7 +20,7 @@ const (
 )
 
 // calm waits until the target has worked off the load of the step before, and returns what was not calm at the limit.
-func (c *conductor) calm(ctx context.Context) []string {
+func (c *session) calm(ctx context.Context) []string {
 	if c.o.Ask == nil {
 		return nil
 	}

@@ -23,7 +23,7 @@ const (
 )
 
 // ofEvent sets how a line with an event is searched. It is false if the line cannot be searched.
-func (c *conductor) ofEvent(o *procedure.LineOptions, l *record.LoadLine) bool {
+func (c *session) ofEvent(o *procedure.LineOptions, l *record.LoadLine) bool {
 	strike := spec.ParseStrike(l.Name)
 	first := &c.Result.Lines[0]
 	switch {
@@ -46,7 +46,7 @@ func (c *conductor) ofEvent(o *procedure.LineOptions, l *record.LoadLine) bool {
 }
 
 // drill performs a step with an event: a drill at the rate.
-func (c *conductor) drill(ctx context.Context, i int, s procedure.Step) (procedure.StepResult, error) {
+func (c *session) drill(ctx context.Context, i int, s procedure.Step) (procedure.StepResult, error) {
 	step, known, err := c.begin(ctx, i, s)
 	if err != nil {
 		return procedure.StepResult{Step: step}, err
@@ -80,7 +80,7 @@ func (c *conductor) drill(ctx context.Context, i int, s procedure.Step) (procedu
 }
 
 // drillOf is the drill of a step.
-func (c *conductor) drillOf(asked spec.Run, event spec.Strike) (spec.Drill, error) {
+func (c *session) drillOf(asked spec.Run, event spec.Strike) (spec.Drill, error) {
 	f := spec.Fault{Strike: event, At: spec.Duration(before)}
 	if a := fault.Find(event.Action); a != nil && !a.Planned() {
 		f.For = spec.Duration(lasts)
@@ -167,7 +167,7 @@ func outageOf(r *record.DrillRound) func(*measure.Interval) bool {
 }
 
 // sumEvents sums up the events of the steps that held.
-func (c *conductor) sumEvents(l *record.LoadLine) {
+func (c *session) sumEvents(l *record.LoadLine) {
 	l.Event = nil
 	for _, s := range l.Steps {
 		e := s.Event

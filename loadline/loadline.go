@@ -47,8 +47,8 @@ type Options struct {
 	Ask func(ctx context.Context) (server.Commander, func(), error)
 }
 
-// conductor is one session of a search.
-type conductor struct {
+// session is one session of a search.
+type session struct {
 	campaign.Session[*record.Capacity, job]
 	o     Options
 	asked spec.Capacity // with credentials
@@ -70,7 +70,7 @@ func Run(ctx context.Context, asked spec.Capacity, o Options) (*record.Capacity,
 		return nil, err
 	}
 	defer end()
-	c := newConductor(o, w, &record.Capacity{
+	c := newSession(o, w, &record.Capacity{
 		Head: record.Head{SchemaVersion: record.SchemaVersion, Kind: record.KindCapacity, Status: record.Running,
 			Tool:    o.Run.Tool,
 			Command: o.Run.Command, Started: o.Run.Now().UTC(), Environment: record.NewEnvironment(map[string]string{"record": o.Dir}),
@@ -112,7 +112,7 @@ func Resume(ctx context.Context, given *spec.Capacity, o Options) (*record.Capac
 	defer end()
 	of.Status, of.Problem, of.Ended = record.Running, "", nil
 	of.Validity = slices.DeleteFunc(of.Validity, func(f measure.Finding) bool { return f.ID == "incomplete" })
-	c := newConductor(o, w, of, *given)
+	c := newSession(o, w, of, *given)
 	for i := range of.Lines {
 		if l := &of.Lines[i]; l.Status == record.LineUndecided || l.Status == record.LineRunning ||
 			l.Status == record.LineFailed {
@@ -122,14 +122,14 @@ func Resume(ctx context.Context, given *spec.Capacity, o Options) (*record.Capac
 	return c.perform(ctx)
 }
 
-func newConductor(o Options, w *record.Store[*record.Capacity], of *record.Capacity, asked spec.Capacity) *conductor {
+func newSession(o Options, w *record.Store[*record.Capacity], of *record.Capacity, asked spec.Capacity) *session {
 	if o.Progress == nil {
 		o.Progress = silent{}
 	}
 	if o.Execute == nil {
 		o.Execute = run.Execute
 	}
-	c := &conductor{o: o, asked: asked, noted: map[string]int{}}
+	c := &session{o: o, asked: asked, noted: map[string]int{}}
 	c.Session = campaign.Session[*record.Capacity, job]{Dir: o.Dir, Result: of, Store: w, Book: c, Now: o.Run.Now,
 		Tool:    o.Run.Tool,
 		Command: o.Run.Command}
@@ -141,7 +141,7 @@ type silent struct{}
 func (silent) Note(string)                                 {}
 func (silent) Step(string, record.LineStep, time.Duration) {}
 
-func (c *conductor) Append(at time.Time, event string, session *record.StudySession, j *job) error {
+func (c *session) Append(at time.Time, event string, session *record.StudySession, j *job) error {
 	e := record.CapacityEvent{At: at, Event: event, Session: session}
 	if j != nil {
 		e.Line, e.Step = j.line, &j.step
@@ -149,15 +149,15 @@ func (c *conductor) Append(at time.Time, event string, session *record.StudySess
 	return c.Store.Append(e)
 }
 
-func (c *conductor) Place(j job) {
+func (c *session) Place(j job) {
 	if l := c.Result.Line(j.line); l != nil {
 		l.Place(j.step)
 	}
 }
 
-func (c *conductor) RecordOf(j job) string { return j.step.Record }
+func (c *session) RecordOf(j job) string { return j.step.Record }
 
-func (c *conductor) perform(ctx context.Context) (*record.Capacity, error) {
+func (c *session) perform(ctx context.Context) (*record.Capacity, error) {
 	if err := c.Begin(); err != nil {
 		return nil, err
 	}
@@ -183,7 +183,7 @@ func (c *conductor) perform(ctx context.Context) (*record.Capacity, error) {
 }
 
 // load loads the data once, before the time counts.
-func (c *conductor) load(ctx context.Context) error {
+func (c *session) load(ctx context.Context) error {
 	asked := c.asked.Run
 	if asked.LoadPhase.Skip || slices.ContainsFunc(c.Result.Lines,
 		func(l record.LoadLine) bool { return len(l.Steps) > 0 }) {
@@ -209,7 +209,7 @@ const around = 4 * time.Second
 const warmup = 2 * time.Second
 
 // budget is the time for a line: the first one has as much as two others.
-func (c *conductor) budget(i int) time.Duration {
+func (c *session) budget(i int) time.Duration {
 	shares := len(c.Result.Lines) - i
 	left := c.asked.Within.Std() - c.o.Run.Now().Sub(c.began)
 	if i == 0 && shares > 1 {
@@ -222,7 +222,7 @@ func (c *conductor) budget(i int) time.Duration {
 const closedLoopTime = 10*time.Second + around
 
 // estimate is the planned time of all lines without loading data. Lines with events take the time that is left.
-func (c *conductor) estimate() time.Duration {
+func (c *session) estimate() time.Duration {
 	c.began = c.o.Run.Now()
 	first := c.budget(0)
 	pace := c.pace(first)
@@ -236,12 +236,12 @@ func (c *conductor) estimate() time.Duration {
 	return planned
 }
 
-func (c *conductor) pace(within time.Duration) procedure.Pace {
+func (c *session) pace(within time.Duration) procedure.Pace {
 	return procedure.PaceWithin(within-closedLoopTime, around)
 }
 
 // find searches a line.
-func (c *conductor) find(ctx context.Context, i int) error {
+func (c *session) find(ctx context.Context, i int) error {
 	l := &c.Result.Lines[i]
 	budget, began := c.budget(i), c.o.Run.Now()
 	c.done = slices.Clone(l.Steps)
@@ -271,7 +271,7 @@ func (c *conductor) find(ctx context.Context, i int) error {
 }
 
 // base is what all steps have in common.
-func (c *conductor) base() spec.Run {
+func (c *session) base() spec.Run {
 	asked := c.asked.Run
 	asked.LoadPhase.Skip, asked.LoadPhase.Drop = true, false
 	asked.Out, asked.Objectives = "", nil
@@ -282,7 +282,7 @@ func (c *conductor) base() spec.Run {
 }
 
 // update takes over what is known of a line, and writes the end of its last step to the journal.
-func (c *conductor) update(i int, now record.LoadLine) {
+func (c *session) update(i int, now record.LoadLine) {
 	l := &c.Result.Lines[i]
 	now.Counts, now.Event, now.Seconds = l.Counts, l.Event, l.Seconds
 	*l = now
@@ -304,7 +304,7 @@ func (c *conductor) update(i int, now record.LoadLine) {
 }
 
 // findings sets what is to be doubted about the whole.
-func (c *conductor) findings() {
+func (c *session) findings() {
 	var all []measure.Finding
 	for i := range c.Result.Lines {
 		l := &c.Result.Lines[i]

@@ -14,7 +14,7 @@ import (
 )
 
 // begin returns the result of a step of an earlier session, or begins the step.
-func (c *conductor) begin(ctx context.Context, i int, s procedure.Step) (step record.LineStep, known bool, err error) {
+func (c *session) begin(ctx context.Context, i int, s procedure.Step) (step record.LineStep, known bool, err error) {
 	l := &c.Result.Lines[i]
 	step = record.LineStep{Number: s.Number, Attempt: 1, Phase: s.Phase, Offered: float64(s.Spec.Load.Rate)}
 	if at := slices.IndexFunc(c.done, func(x record.LineStep) bool { return x.Number == s.Number }); at >= 0 {
@@ -35,10 +35,10 @@ func (c *conductor) begin(ctx context.Context, i int, s procedure.Step) (step re
 	return step, false, c.Note(record.EventBegin, job{l.Name, step})
 }
 
-func (c *conductor) path(rel string) string { return filepath.Join(c.Dir, filepath.FromSlash(rel)) }
+func (c *session) path(rel string) string { return filepath.Join(c.Dir, filepath.FromSlash(rel)) }
 
 // run performs a step without an event: a run.
-func (c *conductor) run(ctx context.Context, i int, s procedure.Step) (procedure.StepResult, error) {
+func (c *session) run(ctx context.Context, i int, s procedure.Step) (procedure.StepResult, error) {
 	step, known, err := c.begin(ctx, i, s)
 	if err != nil {
 		return procedure.StepResult{Step: step}, err
@@ -58,7 +58,7 @@ func (c *conductor) run(ctx context.Context, i int, s procedure.Step) (procedure
 
 // concluded is the result of a step. An error of the target is a result; one of the request or of the record ends the
 // search.
-func (c *conductor) concluded(ctx context.Context, step record.LineStep, dir string, r *record.Run,
+func (c *session) concluded(ctx context.Context, step record.LineStep, dir string, r *record.Run,
 	err error) (procedure.StepResult, error) {
 	result := procedure.StepResult{Run: r, Step: step, Intervals: func(f func(*measure.Interval) error) error {
 		_, err := record.EachInterval(dir, f)

@@ -20,20 +20,20 @@ import (
 )
 
 // Deployment is a [Platform] that Plimsoll did not make. The members and their roles, Plimsoll's own connection to
-// each, and the journal are the same for all of them. Each [Breaker] has some actions. It must be closed.
+// each, and the journal are the same for all of them. Each [Backend] has some actions. It must be closed.
 type Deployment struct {
-	breakers []Breaker
+	backends []Backend
 	members  []*member
 	journals string
 
 	mu      sync.Mutex
 	secrets redact.Known
-	book    *book // nil until the first fault
+	held    *heldJournal // nil until the first fault
 	watch   func(journal string) error
 }
 
-// Breaker breaks and heals the members of one kind of deployment.
-type Breaker interface {
+// Backend breaks and heals the members of one kind of deployment.
+type Backend interface {
 	// Actions are the actions of the table that it has.
 	Actions() []*fault.Action
 	// Machine is the machine of a member, as far as that is known without a request.
@@ -49,19 +49,19 @@ type Breaker interface {
 	Close() error
 }
 
-// Checker is a [Breaker] that refuses faults which the table of actions allows, and knows faults with commands.
+// Checker is a [Backend] that refuses faults which the table of actions allows, and knows faults with commands.
 type Checker interface {
 	// Check checks a fault. It contacts nothing.
 	Check(f spec.Fault) error
 }
 
-// Describer is a [Breaker] that knows facts about its deployment.
+// Describer is a [Backend] that knows facts about its deployment.
 type Describer interface {
 	// Describe writes them into the record of a round.
 	Describe(ctx context.Context, round *record.DrillRound) error
 }
 
-// Chronicler is a [Breaker] that sees what its deployment does by itself.
+// Chronicler is a [Backend] that sees what its deployment does by itself.
 type Chronicler interface {
 	// Moments are what it saw since it was opened, in order of time.
 	Moments() []Moment
@@ -75,7 +75,7 @@ type Moment struct {
 
 // Moments are what the platform saw since it was opened.
 func (d *Deployment) Moments() (list []Moment) {
-	for _, b := range d.breakers {
+	for _, b := range d.backends {
 		if of, ok := b.(Chronicler); ok {
 			list = append(list, of.Moments()...)
 		}
@@ -85,7 +85,7 @@ func (d *Deployment) Moments() (list []Moment) {
 
 // Describe writes what the platform knows of itself into the record of a round.
 func (d *Deployment) Describe(ctx context.Context, round *record.DrillRound) error {
-	for _, b := range d.breakers {
+	for _, b := range d.backends {
 		if of, ok := b.(Describer); ok {
 			if err := of.Describe(ctx, round); err != nil {
 				return err
@@ -169,13 +169,13 @@ type DeploymentOptions struct {
 	// Watch starts a watchdog for the journal of this process: a process that runs [Watch] and outlives this one. Without
 	// it, a killed drill leaves its faults in the journal.
 	Watch func(journal string) error
-	// Breakers break the members. The first that has the action of a fault injects it. The first knows the machines.
-	Breakers []Breaker
+	// Backends break the members. The first that has the action of a fault injects it. The first knows the machines.
+	Backends []Backend
 }
 
 // NewDeployment makes a deployment. Nothing is contacted.
 func NewDeployment(o DeploymentOptions) (*Deployment, error) {
-	d := &Deployment{breakers: o.Breakers, journals: o.Journals, watch: o.Watch}
+	d := &Deployment{backends: o.Backends, journals: o.Journals, watch: o.Watch}
 	d.secrets.Learn(o.URI)
 	for _, m := range o.Members {
 		uri, err := run.MemberURI(o.URI, m.Address)
@@ -184,7 +184,7 @@ func NewDeployment(o DeploymentOptions) (*Deployment, error) {
 		}
 		d.members = append(d.members, &member{PlatformMember: m, uri: uri})
 	}
-	for _, b := range d.breakers {
+	for _, b := range d.backends {
 		b.Learn(&d.secrets)
 	}
 	return d, nil
@@ -192,21 +192,21 @@ func NewDeployment(o DeploymentOptions) (*Deployment, error) {
 
 func (d *Deployment) Actions() (list []*fault.Action) {
 	for _, a := range fault.Everywhere() {
-		if slices.ContainsFunc(d.breakers, func(b Breaker) bool { return slices.Contains(b.Actions(), a) }) {
+		if slices.ContainsFunc(d.backends, func(b Backend) bool { return slices.Contains(b.Actions(), a) }) {
 			list = append(list, a)
 		}
 	}
 	return list
 }
 
-// breaker is the breaker of a fault. Commands that a fault has itself are for the last one.
-func (d *Deployment) breaker(f spec.Fault) Breaker {
-	for _, b := range d.breakers {
+// backend is the backend of a fault. Commands that a fault has itself are for the last one.
+func (d *Deployment) backend(f spec.Fault) Backend {
+	for _, b := range d.backends {
 		if f.Exec == nil && slices.Contains(b.Actions(), fault.Find(f.Strike.Action)) {
 			return b
 		}
 	}
-	return d.breakers[len(d.breakers)-1]
+	return d.backends[len(d.backends)-1]
 }
 
 // Nothing reverts the fault after the limit: steps run only as long as Plimsoll does.
@@ -214,14 +214,14 @@ func (d *Deployment) Fault(f spec.Fault, _ time.Duration) (Injector, error) {
 	if err := d.check(f); err != nil {
 		return nil, fmt.Errorf("%s: %w", f.Strike, err)
 	}
-	b := d.breaker(f)
+	b := d.backend(f)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	b.Learn(&d.secrets)
 	return &stepInjector{platform: d, fault: f}, nil
 }
 
-// check refuses a fault that no breaker can inject.
+// check refuses a fault that no backend can inject.
 func (d *Deployment) check(f spec.Fault) error {
 	if f.Exec == nil {
 		if err := fault.Check(f); err != nil {
@@ -236,7 +236,7 @@ func (d *Deployment) check(f spec.Fault) error {
 				cmp.Or(strings.Join(names, ", "), "nothing"))
 		}
 	}
-	if of, ok := d.breaker(f).(Checker); ok {
+	if of, ok := d.backend(f).(Checker); ok {
 		return of.Check(f)
 	}
 	return nil
@@ -256,22 +256,22 @@ func (d *Deployment) Close() error {
 		m.close()
 	}
 	var left []error
-	for _, b := range d.breakers {
+	for _, b := range d.backends {
 		left = append(left, b.Close())
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.book == nil {
+	if d.held == nil {
 		return errors.Join(left...)
 	}
-	for _, r := range d.book.journal.Live() {
-		e, err := entryOf(d.book.dir, r)
+	for _, r := range d.held.journal.Live() {
+		e, err := entryOf(d.held.dir, r)
 		if err == nil {
 			err = fmt.Errorf("%s on %s is still in place. Revert it with: plimsoll platform heal", e.Fault, e.Member)
 		}
 		left = append(left, err)
 	}
-	return errors.Join(append(left, d.book.close())...)
+	return errors.Join(append(left, d.held.close())...)
 }
 
 // Plan is what a fault would do to one member. Nothing was done.
@@ -331,14 +331,14 @@ func (d *Deployment) plan(ctx context.Context, f spec.Fault, m *member) (Plan, e
 		if err != nil {
 			return Plan{}, err
 		}
-		heal, err := d.breaker(f).Heal(undo, d.hide)
+		heal, err := d.backend(f).Heal(undo, d.hide)
 		if err != nil {
 			return Plan{}, err
 		}
 		plan.Heal = heal.Text
 	}
 	if m != nil {
-		plan.Member = fmt.Sprintf("%s (address %s, machine %s)", m.Name, m.Address, d.breakers[0].Machine(m.PlatformMember))
+		plan.Member = fmt.Sprintf("%s (address %s, machine %s)", m.Name, m.Address, d.backends[0].Machine(m.PlatformMember))
 		if s.Target != m.Name {
 			plan.Target = s.Target
 		}
@@ -352,10 +352,10 @@ func (d *Deployment) steps(ctx context.Context, f spec.Fault, m *member) (Steps,
 	var named *spec.PlatformMember
 	if m != nil {
 		now := m.PlatformMember
-		now.Machine = d.breakers[0].Machine(now)
+		now.Machine = d.backends[0].Machine(now)
 		named, target = &now, m.Name
 	}
-	s, err := d.breaker(f).Steps(ctx, f, named)
+	s, err := d.backend(f).Steps(ctx, f, named)
 	if err != nil {
 		return s, fmt.Errorf("%s: %w", f.Strike, err)
 	}

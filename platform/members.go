@@ -156,7 +156,7 @@ func (d *Deployment) describe(ctx context.Context, m *member) record.LabMember {
 	if err != nil && !mongo.IsTimeout(err) { // connections from before a restart break once
 		id, err = m.hello(ctx)
 	}
-	l := record.LabMember{Name: m.Name, Address: m.Address, Host: d.breakers[0].Machine(m.PlatformMember), Kind: "mongod",
+	l := record.LabMember{Name: m.Name, Address: m.Address, Host: d.backends[0].Machine(m.PlatformMember), Kind: "mongod",
 		State: running}
 	if err != nil {
 		l.State, l.Role, l.Problem, l.Set = unreachable, "unknown", err.Error(), m.last().Hello.SetName

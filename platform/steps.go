@@ -16,13 +16,13 @@ import (
 // witnessEvery is the pause between two runs of a witness.
 const witnessEvery = 250 * time.Millisecond
 
-// stepInjector is an [Injector] of the steps of a [Breaker].
+// stepInjector is an [Injector] of the steps of a [Backend].
 type stepInjector struct {
 	platform *Deployment
 	fault    spec.Fault
 	steps    Steps // known when the member is
 	entry    Entry
-	eye      *eye // nil if the fault names no member
+	monitor  *monitor // nil if the fault names no member
 	known    Injection
 }
 
@@ -40,7 +40,7 @@ func (i *stepInjector) Inject(ctx context.Context) (Injection, error) {
 		return i.known, err
 	}
 	i.describe()
-	i.entry = Entry{Fault: i.fault.Strike.String(), Member: i.known.Target, Kind: i.platform.breaker(i.fault).Kind(),
+	i.entry = Entry{Fault: i.fault.Strike.String(), Member: i.known.Target, Kind: i.platform.backend(i.fault).Kind(),
 		Timeout: i.steps.Timeout}
 	if i.fault.For > 0 {
 		i.entry.Until = time.Now().Add(i.fault.For.Std()).UTC()
@@ -50,11 +50,11 @@ func (i *stepInjector) Inject(ctx context.Context) (Injection, error) {
 	}
 	if m != nil {
 		i.entry.Member = m.Name
-		i.eye = open(m, i.platform.hide)
+		i.monitor = newMonitor(m, i.platform.hide)
 	}
-	book, err := i.platform.openJournal()
+	held, err := i.platform.openJournal()
 	if err == nil {
-		i.known.ID, err = book.add(i.entry, i.steps.Undo)
+		i.known.ID, err = held.add(i.entry, i.steps.Undo)
 	}
 	if err != nil {
 		i.close()
@@ -67,13 +67,13 @@ func (i *stepInjector) Inject(ctx context.Context) (Injection, error) {
 	if err == nil {
 		i.known.Requested, i.known.Effective = c.Asked, c.Returned
 		if !i.known.Lasts {
-			err = book.gone(i.known.ID)
+			err = held.gone(i.known.ID)
 		}
 		return i.known, err
 	}
 	i.close()
 	if errors.Is(err, ErrNotRun) {
-		return i.known, errors.Join(fmt.Errorf("%s: %w", i.fault.Strike, err), book.gone(i.known.ID))
+		return i.known, errors.Join(fmt.Errorf("%s: %w", i.fault.Strike, err), held.gone(i.known.ID))
 	}
 	_, healErr := i.Heal(ctx)
 	i.known.Healed = time.Time{} // it was not injected
@@ -109,8 +109,8 @@ func (i *stepInjector) describe() {
 
 // close ends Plimsoll's own connection.
 func (i *stepInjector) close() {
-	if i.eye != nil {
-		i.eye.close()
+	if i.monitor != nil {
+		i.monitor.close()
 	}
 }
 
@@ -123,20 +123,20 @@ func (i *stepInjector) Verify(ctx context.Context) (Injection, error) {
 	if !i.known.Healed.IsZero() || i.known.Hit {
 		return i.known, nil
 	}
-	asked, told := i.steps.Witness.Run != nil, false
+	asked, witnessed := i.steps.Witness.Run != nil, false
 	// Connections tell a member that is away. A slow disk, or what a mode nobody named does, they need not notice.
 	down := i.known.Manner == fault.Crash || i.known.Manner == fault.BlackHole
-	watched := i.eye != nil && (down || !asked)
+	watched := i.monitor != nil && (down || !asked)
 	var at time.Time
 	own := "was not used, because the fault names no member"
 	for {
-		if asked && !told {
-			told = i.witness(ctx)
+		if asked && !witnessed {
+			witnessed = i.witness(ctx)
 		}
-		if i.eye != nil {
-			at, own = i.eye.seen()
+		if i.monitor != nil {
+			at, own = i.monitor.seen()
 		}
-		if (told || !asked) && (!at.IsZero() || !watched) {
+		if (witnessed || !asked) && (!at.IsZero() || !watched) {
 			break
 		}
 		if wait.Sleep(ctx, witnessEvery) != nil {
@@ -144,32 +144,32 @@ func (i *stepInjector) Verify(ctx context.Context) (Injection, error) {
 		}
 	}
 	i.close()
-	i.judge(asked, told, watched, at, own)
+	i.judge(asked, witnessed, watched, at, own)
 	return i.known, nil
 }
 
 // judge compares what the injector, the witness and Plimsoll's own connection say.
-func (i *stepInjector) judge(asked, told, watched bool, at time.Time, own string) {
+func (i *stepInjector) judge(asked, witnessed, watched bool, at time.Time, own string) {
 	inject := i.known.Commands[0]
 	said := []string{fmt.Sprintf("%s succeeded after %v", i.steps.Inject.Name, inject.Returned.Sub(inject.Asked).Round(time.Millisecond))}
 	if asked {
 		last := i.known.Commands[len(i.known.Commands)-1]
 		text := i.steps.Witness.Name + " saw the effect"
-		if !told {
+		if !witnessed {
 			text = i.steps.Witness.Name + " saw no effect"
 		} else {
 			i.known.Seen = last.Returned
 		}
 		said = append(said, text+" ("+last.detail()+")")
 	}
-	if i.eye != nil {
-		said = append(said, fmt.Sprintf("Plimsoll's own connection to %s (%s) %s", i.eye.member.Name, i.eye.member.Address, own))
+	if i.monitor != nil {
+		said = append(said, fmt.Sprintf("Plimsoll's own connection to %s (%s) %s", i.monitor.member.Name, i.monitor.member.Address, own))
 	}
 	if !at.IsZero() && (i.known.Seen.IsZero() || at.Before(i.known.Seen)) {
 		i.known.Seen = at
 	}
-	i.known.Hit = (told || !at.IsZero()) && (told || !asked) && (!at.IsZero() || !watched)
-	i.known.Disputed = !i.known.Hit && (told || !at.IsZero())
+	i.known.Hit = (witnessed || !at.IsZero()) && (witnessed || !asked) && (!at.IsZero() || !watched)
+	i.known.Disputed = !i.known.Hit && (witnessed || !at.IsZero())
 	i.known.Evidence = visible.Line(strings.Join(said, "; "))
 }
 
@@ -194,7 +194,7 @@ func (i *stepInjector) Heal(ctx context.Context) (Injection, error) {
 	if !i.known.Healed.IsZero() {
 		return i.known, nil
 	}
-	list, err := i.platform.revert(ctx, i.known.ID, i.platform.breaker(i.fault))
+	list, err := i.platform.revert(ctx, i.known.ID, i.platform.backend(i.fault))
 	i.known.Commands = append(i.known.Commands, list...)
 	if err != nil {
 		return i.known, fmt.Errorf("%s: %w", i.fault.Strike, err)

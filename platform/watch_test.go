@@ -36,9 +36,9 @@ func (h *notedHealer) seen() []string {
 }
 
 // watched makes a journal with faults of this process, and its watchdog.
-func watched(t *testing.T, faults map[string]time.Time) (*book, *notedHealer, chan error) {
+func watched(t *testing.T, faults map[string]time.Time) (*heldJournal, *notedHealer, chan error) {
 	t.Helper()
-	b, err := openBook(filepath.Join(t.TempDir(), "journal"))
+	b, err := openHeld(filepath.Join(t.TempDir(), "journal"))
 	if err != nil {
 		t.Fatal(err)
 	}

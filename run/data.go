@@ -31,7 +31,7 @@ func (r *runner) loadData(ctx context.Context) error {
 			return nil // the parent process has counted
 		}
 		for i, part := range workload.Parts(r.workload) {
-			r.part, r.partNumber = part, i
+			r.collection, r.collectionNumber = part, i
 			count, err := r.count(ctx)
 			if err != nil {
 				return err
@@ -54,16 +54,16 @@ func (r *runner) loadData(ctx context.Context) error {
 		return err
 	}
 	for i, part := range workload.Parts(r.workload) {
-		if err := r.loadPart(ctx, i, part); err != nil {
+		if err := r.loadCollection(ctx, i, part); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// loadPart loads the records of one collection.
-func (r *runner) loadPart(ctx context.Context, number int, part workload.Workload) error {
-	r.part, r.partNumber = part, number
+// loadCollection loads the records of one collection.
+func (r *runner) loadCollection(ctx context.Context, number int, part workload.Workload) error {
+	r.collection, r.collectionNumber = part, number
 	count, err := r.count(ctx)
 	if err != nil {
 		return err
@@ -89,7 +89,7 @@ func (r *runner) loadPart(ctx context.Context, number int, part workload.Workloa
 }
 
 func (r *runner) count(ctx context.Context) (int64, error) {
-	name := r.part.Collections()[0]
+	name := r.collection.Collections()[0]
 	if !r.target.storesNothing() {
 		r.opts.Progress.Step("counting the documents of " + name)
 	}
@@ -98,12 +98,13 @@ func (r *runner) count(ctx context.Context) (int64, error) {
 
 // fillUp loads what is missing. before is the number of documents that exist.
 func (r *runner) fillUp(ctx context.Context, before int64) error {
-	r.opts.Progress.Begin(Plan{Phase: load.PhaseLoad, Operations: r.part.Records()})
+	r.opts.Progress.Begin(Plan{Phase: load.PhaseLoad, Operations: r.collection.Records()})
 	r.discardSamples()
 	var report load.FillReport
 	var err error
-	if !r.opts.Team.fills() {
-		report, err = r.fillPart(ctx, Part{Collection: r.partNumber, To: r.part.Records(), Resume: before > 0}, r.sink(false))
+	if !r.opts.Others.fills() {
+		all := FillRange{Collection: r.collectionNumber, To: r.collection.Records(), Resume: before > 0}
+		report, err = r.fillRange(ctx, all, r.sink(false))
 	} else {
 		report, err = r.fillTogether(ctx, before)
 	}
@@ -117,16 +118,16 @@ func (r *runner) fillUp(ctx context.Context, before int64) error {
 	return err
 }
 
-// Part is what one process does of a load phase: the records [From, To).
-type Part struct {
+// FillRange is what one process does of a load phase: the records [From, To).
+type FillRange struct {
 	Collection int `json:",omitempty"` // number of the collection among those that are loaded
 	From, To   int64
 	Resume     bool // an earlier load phase was interrupted
 	Again      bool // documents are missing after a first load phase
 }
 
-// fillPart loads a part of the records in this process. If that is all of them, it counts them.
-func (r *runner) fillPart(ctx context.Context, p Part, sink measure.Sink) (load.FillReport, error) {
+// fillRange loads a range of the records in this process. If that is all of them, it counts them.
+func (r *runner) fillRange(ctx context.Context, p FillRange, sink measure.Sink) (load.FillReport, error) {
 	st, done, err := r.fillStore(ctx)
 	if err != nil {
 		return load.FillReport{}, err
@@ -136,15 +137,15 @@ func (r *runner) fillPart(ctx context.Context, p Part, sink measure.Sink) (load.
 		Batch: int(r.spec.LoadPhase.Batch), Parallel: int(r.spec.LoadPhase.Parallel),
 		From: p.From, To: p.To, Resume: p.Resume, Again: p.Again, SkipCount: r.opts.share().Clients > 1,
 		Timeout: max(r.config.Timeout, 30*time.Second), Abort: r.opts.Abort,
-	}, r.part, st, sink)
+	}, r.collection, st, sink)
 }
 
 // fillTogether loads in other processes, and counts the documents. If some are missing, all records are loaded once
 // more.
 func (r *runner) fillTogether(ctx context.Context, before int64) (all load.FillReport, err error) {
-	records, name := r.part.Records(), r.part.Collections()[0]
+	records, name := r.collection.Records(), r.collection.Collections()[0]
 	for _, again := range []bool{false, true} {
-		report, err := r.opts.Team.Fill(ctx, r.labAddress(), Part{Collection: r.partNumber, To: records,
+		report, err := r.opts.Others.Fill(ctx, r.labAddress(), FillRange{Collection: r.collectionNumber, To: records,
 			Resume: before > 0 && !again, Again: again},
 			r.sink(false))
 		all.Records, all.Count = records, -1
@@ -171,9 +172,9 @@ func (r *runner) fillTogether(ctx context.Context, before int64) (all load.FillR
 		"client deletes them", name, all.Count, records)
 }
 
-// Fill loads a part of the records of a run, for one of several processes that share its load phase. It writes no
+// Fill loads a range of the records of a run, for one of several processes that share its load phase. It writes no
 // record; intervals and events go to the progress.
-func Fill(ctx context.Context, asked spec.Run, opts Options, p Part) (load.FillReport, error) {
+func Fill(ctx context.Context, asked spec.Run, opts Options, p FillRange) (load.FillReport, error) {
 	r, err := prepare(ctx, asked, opts)
 	if err != nil {
 		return load.FillReport{}, at(Specification, err)
@@ -187,8 +188,8 @@ func Fill(ctx context.Context, asked spec.Run, opts Options, p Part) (load.FillR
 	if p.Collection < 0 || p.Collection >= len(parts) {
 		return load.FillReport{}, at(Specification, fmt.Errorf("the workload has no collection %d", p.Collection))
 	}
-	r.part, r.partNumber = parts[p.Collection], p.Collection
-	report, err := r.fillPart(ctx, p, passOn{r.opts.Progress, load.Dims(r.workload, false)})
+	r.collection, r.collectionNumber = parts[p.Collection], p.Collection
+	report, err := r.fillRange(ctx, p, passOn{r.opts.Progress, load.Dims(r.workload, false)})
 	return report, at(Filling, orEnded(ctx, err))
 }
 
@@ -224,7 +225,7 @@ func (r *runner) unacknowledged() bool {
 
 // keepFill records what was loaded: the sum of all collections.
 func (r *runner) keepFill(f record.FillResult) {
-	if r.fill != nil && r.partNumber > 0 {
+	if r.fill != nil && r.collectionNumber > 0 {
 		f.Records, f.Inserted, f.Present = f.Records+r.fill.Records, f.Inserted+r.fill.Inserted, f.Present+r.fill.Present
 		f.Counted, f.Seconds = f.Counted+r.fill.Counted, f.Seconds+r.fill.Seconds
 		f.Verified += r.fill.Verified
@@ -247,7 +248,7 @@ func (r *runner) verify(ctx context.Context) error {
 		return err
 	}
 	defer session.Close()
-	loader, records := r.part.Loader(), r.part.Records()
+	loader, records := r.collection.Loader(), r.collection.Records()
 	n := min(records, verifyAtMost)
 	var read, made workload.Op
 	var res store.Result
@@ -277,7 +278,7 @@ func (r *runner) verify(ctx context.Context) error {
 
 // timed reports whether documents of the collection depend on the time, so that they cannot be compared.
 func (r *runner) timed() bool {
-	t, ok := r.part.(interface{ Timed() bool })
+	t, ok := r.collection.(interface{ Timed() bool })
 	return ok && t.Timed()
 }
 
@@ -287,7 +288,7 @@ func (r *runner) timed() bool {
 func (r *runner) checkForeign(ctx context.Context, count int64) error {
 	remedy := "Load into another database (--database), drop the collection (--load drop), or use the data as they are " +
 		"(--load skip)"
-	name := r.spec.Database + "." + r.part.Collections()[0]
+	name := r.spec.Database + "." + r.collection.Collections()[0]
 	first, err := r.sizeInTarget(ctx, 0)
 	switch {
 	case err != nil || first == notAsked:
@@ -295,10 +296,10 @@ func (r *runner) checkForeign(ctx context.Context, count int64) error {
 	case first == notThere:
 		return fmt.Errorf("%s has %d documents that this workload did not load. %s", name, count, remedy)
 	}
-	if want := sizeOf(r.part, 0); !r.target.storesNothing() && (first > want+want/2 || want > first+first/2) {
+	if want := sizeOf(r.collection, 0); !r.target.storesNothing() && (first > want+want/2 || want > first+first/2) {
 		return fmt.Errorf("%s has documents of %d bytes, and this workload makes %d bytes. %s", name, first, want, remedy)
 	}
-	if last := r.part.Records() - 1; count > last {
+	if last := r.collection.Records() - 1; count > last {
 		switch size, err := r.sizeInTarget(ctx, last); {
 		case err != nil:
 			return err
@@ -343,7 +344,7 @@ func (r *runner) probeSize(st store.Store, seq int64) (size int, err error) {
 	defer session.Close()
 	var op workload.Op
 	var res store.Result
-	r.part.Loader().Probe(seq, &op)
+	r.collection.Loader().Probe(seq, &op)
 	if len(op.Requests) == 0 {
 		return notAsked, nil
 	}

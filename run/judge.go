@@ -65,7 +65,7 @@ func (r *runner) finish(err error) (*record.Run, error) {
 	ending := record.Ending{Status: record.Complete, Ended: r.opts.Now(), Course: CourseOf(&r.report, err)}
 	ending.Course.WindowStart += int64(r.shift)
 	ending.Course.WindowEnd += int64(r.shift)
-	ending.Course.EndedBy = cmp.Or(r.team.EndedBy, ending.Course.EndedBy)
+	ending.Course.EndedBy = cmp.Or(r.others.EndedBy, ending.Course.EndedBy)
 	switch {
 	case err == nil && r.report.Aborted:
 		ending.Status = record.Interrupted
@@ -96,7 +96,7 @@ func (r *runner) validity(s *measure.Summary, status record.Status) []measure.Fi
 	c := measure.Circumstances{
 		Cores:      r.cores,
 		InProcess:  !r.target.remote(),
-		Elsewhere:  r.team.Elsewhere,
+		Elsewhere:  r.others.Remote,
 		Varying:    len(r.config.Stages) > 0,
 		Displaced:  r.report.Displaced,
 		Rejected:   r.report.Rejected,
@@ -155,7 +155,7 @@ func (r *runner) validity(s *measure.Summary, status record.Status) []measure.Fi
 	findings = append(findings, serverFindings(r.writer.Series())...)
 	findings = append(findings, unlikeApplication(r.target, r.spec.Client)...)
 	findings = append(findings, r.lab.findings(r.cores)...)
-	findings = append(findings, r.team.Findings...)
+	findings = append(findings, r.others.Findings...)
 	measure.SortFindings(findings)
 	return findings
 }

@@ -106,8 +106,8 @@ type Options struct {
 	Loaded *record.FillResult
 	// Share, if it is not nil, makes this process one of several that share the load.
 	Share *Share
-	// Team, if it is not nil, makes the load in other processes. This process does the rest.
-	Team *Team
+	// Others, if it is not nil, makes the load in other processes. This process does the rest.
+	Others *Clients
 }
 
 // Share is what one of several processes does of a load.
@@ -116,8 +116,8 @@ type Share struct {
 	Whole           spec.Load // of all processes together
 	Turns           workload.Turns
 	Address         string // of the target lab, with credentials, as the parent process found it; "" for other targets
-	// Elsewhere says that this process is on another machine than the coordinator of the run, so it samples its machine.
-	Elsewhere bool
+	// Remote says that this process is on another machine than the coordinator of the run, so it samples its machine.
+	Remote bool
 	// Foreign says that the specification came from another machine. Files that it names are not opened here.
 	Foreign bool
 }
@@ -130,19 +130,19 @@ func (o *Options) share() Share {
 	return *o.Share
 }
 
-// Team is other processes that make the load. If the target is a lab, address is its address with credentials.
-type Team struct {
+// Clients are other processes that make the load. If the target is a lab, address is its address with credentials.
+type Clients struct {
 	// Load runs the measured load. The sum of the intervals goes to sink. Errors are as in [load.Run].
-	Load func(ctx context.Context, address string, sink Sink) (Teamwork, error)
-	// Fill loads a part of the records and adds up the reports. If it is nil, this process loads them; otherwise it
+	Load func(ctx context.Context, address string, sink Sink) (ClientsReport, error)
+	// Fill loads a range of the records and adds up the reports. If it is nil, this process loads them; otherwise it
 	// prepares the collections and counts.
-	Fill func(ctx context.Context, address string, p Part, sink Sink) (load.FillReport, error)
+	Fill func(ctx context.Context, address string, p FillRange, sink Sink) (load.FillReport, error)
 	// Processes returns the PIDs of those on this machine; nil for none.
 	Processes func() []int
 }
 
-// processes is Processes, nil without a team.
-func (t *Team) processes() func() []int {
+// processes is Processes, nil without clients.
+func (t *Clients) processes() func() []int {
 	if t == nil {
 		return nil
 	}
@@ -150,7 +150,7 @@ func (t *Team) processes() func() []int {
 }
 
 // fills reports whether other processes load the records.
-func (t *Team) fills() bool { return t != nil && t.Fill != nil }
+func (t *Clients) fills() bool { return t != nil && t.Fill != nil }
 
 // Sink receives the reports of a load.
 type Sink interface {
@@ -163,14 +163,14 @@ type Sink interface {
 	Begin(started time.Time) error
 }
 
-// Teamwork is the result of [Team.Load], beside what its sink received.
-type Teamwork struct {
+// ClientsReport is the result of [Clients.Load], beside what its sink received.
+type ClientsReport struct {
 	Report   load.Report
 	Clients  []record.ClientShare
-	Findings []measure.Finding // reasons to doubt the result that only the team knows
-	// Elsewhere says that the clients are on other machines. Their findings judge them.
-	Elsewhere bool
-	EndedBy   string // what ended the load, where only the team knows
+	Findings []measure.Finding // reasons to doubt the result that only the clients know
+	// Remote says that the clients are on other machines. Their findings judge them.
+	Remote  bool
+	EndedBy string // what ended the load, where only the clients know
 	// Services are the use of the REST services of all clients together, by phase.
 	Services map[string]record.ServiceResult
 }
@@ -212,30 +212,30 @@ func Execute(ctx context.Context, asked spec.Run, opts Options) (*record.Run, er
 
 // runner performs one run.
 type runner struct {
-	spec       spec.Run
-	opts       Options
-	target     Target
-	workload   workload.Workload
-	part       workload.Workload // the collection that is loaded
-	partNumber int
-	config     load.Config
-	store      store.Store
-	info       store.Info
-	trip       time.Duration // the shortest round trip to the target, 0 if unknown
-	writer     *record.RunWriter
-	cores      float64       // that this process may use
-	started    time.Time     // wall clock, when the record was opened
-	begun      time.Time     // run time zero of the record: when its first load began
-	shift      time.Duration // from begun to the begin of the last load
-	fill       *record.FillResult
-	report     load.Report
-	team       Teamwork
-	watch      *observe.Watch // of the machine, the lab and the servers during the load
-	metrics    []observe.Source
-	unseen     int64      // events that the watch discarded
-	lab        *labTarget // nil for other targets
-	service    *service   // nil without --via
-	reserve    *reserve   // nil if there is no space
+	spec             spec.Run
+	opts             Options
+	target           Target
+	workload         workload.Workload
+	collection       workload.Workload // the collection that is loaded
+	collectionNumber int
+	config           load.Config
+	store            store.Store
+	info             store.Info
+	trip             time.Duration // the shortest round trip to the target, 0 if unknown
+	writer           *record.RunWriter
+	cores            float64       // that this process may use
+	started          time.Time     // wall clock, when the record was opened
+	begun            time.Time     // run time zero of the record: when its first load began
+	shift            time.Duration // from begun to the begin of the last load
+	fill             *record.FillResult
+	report           load.Report
+	others           ClientsReport
+	watch            *observe.Watch // of the machine, the lab and the servers during the load
+	metrics          []observe.Source
+	unseen           int64      // events that the watch discarded
+	lab              *labTarget // nil for other targets
+	service          *service   // nil without --via
+	reserve          *reserve   // nil if there is no space
 }
 
 // prepare checks everything that can be checked without touching the target.
@@ -254,12 +254,12 @@ func prepare(ctx context.Context, asked spec.Run, opts Options) (*runner, error)
 		return nil, err
 	}
 	r := &runner{spec: asked, opts: opts, target: target, started: opts.Now(), watch: observe.New(ctx)}
-	if !opts.Team.fills() { // the workers are on this machine
+	if !opts.Others.fills() { // the workers are on this machine
 		if err := checkMemory(asked, int64(record.NewEnvironment(nil).MemoryBytes)); err != nil {
 			return nil, err
 		}
 	}
-	if asked.Load.Clients > 1 && opts.Team == nil {
+	if asked.Load.Clients > 1 && opts.Others == nil {
 		return nil, errors.New("load.clients: this command runs with one client only")
 	}
 	open := func() (workload.Workload, error) { return openWorkload(asked, opts, r.started) }
@@ -304,13 +304,13 @@ func (r *runner) perform(ctx context.Context) error {
 	r.describeSharding(ctx)
 	r.discardSamples()
 	var err error
-	if sink := r.sink(c.Scheduled()); r.opts.Team == nil {
+	if sink := r.sink(c.Scheduled()); r.opts.Others == nil {
 		r.report, err = load.Run(ctx, c, r.workload, r.store, sink)
 	} else {
-		r.team, err = r.opts.Team.Load(ctx, r.labAddress(), sink)
-		r.report = r.team.Report
-		r.writer.SetClients(r.team.Clients)
-		for phase, use := range r.team.Services {
+		r.others, err = r.opts.Others.Load(ctx, r.labAddress(), sink)
+		r.report = r.others.Report
+		r.writer.SetClients(r.others.Clients)
+		for phase, use := range r.others.Services {
 			r.writer.AddService(phase, time.Duration(use.CPUSeconds*1e9), use.MemoryBytes)
 		}
 	}
@@ -424,7 +424,7 @@ func (r *runner) reachTarget(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if r.spec.Via == spec.ViaREST && !r.opts.Team.fills() { // else the agents start it, which send all of the load
+	if r.spec.Via == spec.ViaREST && !r.opts.Others.fills() { // else the agents start it, which send all of the load
 		r.store, err = r.openService(ctx)
 	} else if r.store, err = r.target.Open(ctx, r.spec.Client, r.storeConfig(), r.watch.Tell); r.emptiesFull(err) {
 		r.store, err = r.reopenEmpty(ctx)
@@ -493,7 +493,7 @@ func (r *runner) storeConfig() store.Config {
 
 func (r *runner) sessions() int {
 	loading := int(r.spec.LoadPhase.Parallel)
-	if r.opts.Team != nil {
+	if r.opts.Others != nil {
 		return loading
 	}
 	return max(r.config.MaxWorkers(), loading)

@@ -82,7 +82,7 @@ func checkService(t Target, asked spec.Run) error {
 
 // checkWays refuses load clients and a REST service on this machine where only this process has ways to the members.
 func (r *runner) checkWays() error {
-	if r.opts.Team.fills() || r.opts.Team == nil && r.spec.Via == "" || r.target.Kind != "mongodb" {
+	if r.opts.Others.fills() || r.opts.Others == nil && r.spec.Via == "" || r.target.Kind != "mongodb" {
 		return nil
 	}
 	a, err := mongouri.Parse(r.target.URI)

@@ -148,12 +148,12 @@ func TestWaysOfThisProcessOnly(t *testing.T) {
 		}
 		return "", nil
 	})()
-	others := func(context.Context, string, Sink) (Teamwork, error) {
-		return Teamwork{}, errors.New("they were started")
+	others := func(context.Context, string, Sink) (ClientsReport, error) {
+		return ClientsReport{}, errors.New("they were started")
 	}
 	for name, change := range map[string]func(*spec.Run, *Options){
 		"service": func(s *spec.Run, _ *Options) {},
-		"clients": func(s *spec.Run, o *Options) { s.Via, s.Load.Clients, o.Team = "", 2, &Team{Load: others} },
+		"clients": func(s *spec.Run, o *Options) { s.Via, s.Load.Clients, o.Others = "", 2, &Clients{Load: others} },
 	} {
 		s, o := viaSpec(t), Options{Dir: filepath.Join(t.TempDir(), "record")}
 		s.Target = "mongodb://elsewhere:1,db-0.db:27017/?replicaSet=rs"

@@ -69,7 +69,7 @@ func Check(in Input) []record.DoctorFinding {
 			checks = append(checks, serverCache, serverJournal, serverConcern, members, serverVersion, serverHost)
 		}
 		if in.Host == nil {
-			checks = append(checks, elsewhere)
+			checks = append(checks, otherMachine)
 		}
 		checks = append(checks, serverProblem)
 	}

@@ -199,8 +199,8 @@ func judged(in Input, warning string) bool {
 	return slices.ContainsFunc(ofHost, func(words string) bool { return strings.Contains(warning, words) })
 }
 
-// elsewhere reports what was not checked, because the server is not proven to run on this machine.
-func elsewhere(in Input) []record.DoctorFinding {
+// otherMachine reports what was not checked, because the server is not proven to run on this machine.
+func otherMachine(in Input) []record.DoctorFinding {
 	where := "the machine of the server"
 	if name := in.Server.Host.Name; name != "" {
 		where = name

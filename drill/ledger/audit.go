@@ -29,8 +29,8 @@ type AuditOptions struct {
 	Final Source
 	// Members are read after that and compared with it. They must be up to date, or implement [Late].
 	Members []Source
-	// Elsewhere are places where lost writes may be found: rollback files, the old timeline of a member.
-	Elsewhere []Source
+	// Discarded are places where lost writes may be found: rollback files, the old timeline of a member.
+	Discarded []Source
 	// Copies are backups that were restored. They have what there was when they were made, so they decide nothing about
 	// writes.
 	Copies []Copy
@@ -82,12 +82,12 @@ func (l *Ledger) Audit(ctx context.Context, opts AuditOptions) (*record.LedgerRe
 			break
 		}
 	}
-	for _, m := range opts.Elsewhere {
+	for _, m := range opts.Discarded {
 		if traces, ok := m.(Traces); ok {
-			a.elsewhere = append(a.elsewhere, a.trace(ctx, traces))
+			a.discarded = append(a.discarded, a.trace(ctx, traces))
 			continue
 		}
-		a.elsewhere = append(a.elsewhere, a.read(ctx, m, m.Name()))
+		a.discarded = append(a.discarded, a.read(ctx, m, m.Name()))
 	}
 	a.readCopies(ctx)
 	a.judge()
@@ -126,7 +126,7 @@ type audit struct {
 	before    *pass // the final read before, if there was one
 	members   []*pass
 	late      []string // how far each member is behind, see [Late]
-	elsewhere []*pass
+	discarded []*pass
 	shards    []record.LedgerShard // by number + 1; the first is for writes whose shard is not known
 	result    *record.LedgerResult
 }

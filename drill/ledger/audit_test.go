@@ -60,7 +60,7 @@ func TestLossWindow(t *testing.T) {
 	_, _, all := script(t, 490, func(int) bool { return false })
 	old.W.Docs = all.Docs
 	got := audited(t, l, AuditOptions{Workload: own, Final: &ledgertest.Reader{Source: FinalRead, W: w},
-		Elsewhere: []Source{old},
+		Discarded: []Source{old},
 		Faults:    []Fault{{fault, fault, fault, nil}}})
 	if got.LossWindow != int64(30*time.Millisecond) {
 		t.Errorf("loss window %v, want 30ms", time.Duration(got.LossWindow))
@@ -256,8 +256,8 @@ func TestUnexpectedAndForeign(t *testing.T) {
 func TestCut(t *testing.T) {
 	l, own, w := script(t, 50, func(i int) bool { return i == 7 || i == 49 })
 	into := New(Options{Run: 5, Writers: 1})
-	part := into.Part(0)
-	take(t, part, l)
+	remote := into.Remote(0)
+	take(t, remote, l)
 	s := own.Stream(0, 1)
 	observe := l.Observe(0)
 	var op workload.Op
@@ -284,23 +284,23 @@ func TestCut(t *testing.T) {
 func TestPartRefuses(t *testing.T) {
 	into := New(Options{Run: 1})
 	other := New(Options{Run: 2})
-	if err := into.Part(0).Take(other.News()); err == nil || !strings.Contains(err.Error(), "different documents") {
+	if err := into.Remote(0).Take(other.Delta()); err == nil || !strings.Contains(err.Error(), "different documents") {
 		t.Errorf("two runs: %v", err)
 	}
 	into.writer(3)
 	other = New(Options{Run: 1})
 	other.writer(3)
-	if err := into.Part(0).Take(other.News()); err == nil || !strings.Contains(err.Error(), "writer 3") {
+	if err := into.Remote(0).Take(other.Delta()); err == nil || !strings.Contains(err.Error(), "writer 3") {
 		t.Errorf("the same writer: %v", err)
 	}
 	other = New(Options{Run: 1})
-	part := New(Options{Run: 1}).Part(0)
-	other.News() // which does not arrive
-	if err := part.Take(other.News()); err == nil {
+	remote := New(Options{Run: 1}).Remote(0)
+	other.Delta() // which does not arrive
+	if err := remote.Take(other.Delta()); err == nil {
 		t.Error("a hand-over that is missing was not noticed")
 	}
 	other = New(Options{Run: 1})
-	if err := part.Take(other.News()); err == nil {
+	if err := remote.Take(other.Delta()); err == nil {
 		t.Error("after that, another was taken")
 	}
 }
@@ -309,7 +309,7 @@ func TestPartRefuses(t *testing.T) {
 func TestPartShifts(t *testing.T) {
 	l, _, _ := script(t, 10, func(int) bool { return false })
 	into := New(l.opts)
-	take(t, into.Part(time.Second), l)
+	take(t, into.Remote(time.Second), l)
 	if at, _ := into.by[0].inserts.acknowledgedAt(4); at != int64(time.Second+4*time.Millisecond) {
 		t.Errorf("acknowledged at %v", time.Duration(at))
 	}

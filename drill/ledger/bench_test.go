@@ -37,7 +37,7 @@ func BenchmarkNews(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	s, part := own.Stream(0, 1), into.Part(0)
+	s, remote := own.Stream(0, 1), into.Remote(0)
 	observe := l.Observe(0)
 	const operations = 20_000 // between two hand-overs
 	var op workload.Op
@@ -53,11 +53,11 @@ func BenchmarkNews(b *testing.B) {
 		}
 		writes += l.by[0].inserts.next + l.by[0].updates.next - before
 		b.StartTimer()
-		news := l.News()
-		if err := part.Take(news); err != nil {
+		delta := l.Delta()
+		if err := remote.Take(delta); err != nil {
 			b.Fatal(err)
 		}
-		bytes += int64(len(news))
+		bytes += int64(len(delta))
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(writes), "ns/write")
 	b.ReportMetric(float64(bytes)/float64(writes), "B/write")

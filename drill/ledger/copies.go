@@ -26,7 +26,7 @@ func (a *audit) readCopies(ctx context.Context) {
 		found := &record.LedgerCopy{}
 		for _, w := range a.l.writers() {
 			for k := range kinds {
-				a.judgeCopy(found, w.lane(k), &a.final.books(w.number).of[k], &p.books(w.number).of[k], c.Begun)
+				a.judgeCopy(found, w.outcomes(k), &a.final.writer(w.number).of[k], &p.writer(w.number).of[k], c.Begun)
 			}
 		}
 		read.Copy = found
@@ -45,9 +45,9 @@ func (a *audit) readCopies(ctx context.Context) {
 	}
 }
 
-// judgeCopy compares one lane. A writer sends a write after the answer to the one before. So a copy of one moment has
-// all acknowledged writes before its last one.
-func (a *audit) judgeCopy(found *record.LedgerCopy, l *lane, final, here *sight, begun int64) {
+// judgeCopy compares the writes of one kind of a writer. A writer sends a write after the answer to the one before. So
+// a copy of one moment has all acknowledged writes before its last one.
+func (a *audit) judgeCopy(found *record.LedgerCopy, l *outcomes, final, here *sight, begun int64) {
 	last := int64(-1)
 	for at, word := range here.present {
 		if word != 0 {

@@ -52,7 +52,7 @@ func (p *pass) divides(w *writer, u *undecided) bool {
 	if !p.complete {
 		return false
 	}
-	found := &p.books(w.number).of[inserts]
+	found := &p.writer(w.number).of[inserts]
 	present, absent := false, false
 	for _, n := range u.inserts {
 		there := found.present.has(n) || found.odd.has(n)
@@ -61,17 +61,17 @@ func (p *pass) divides(w *writer, u *undecided) bool {
 	if present && absent {
 		return false // its inserts show it: it is torn
 	}
-	known := len(p.a.l.notes) == 0 // otherwise there may be updates that no process told of
+	known := len(p.a.l.notes) == 0 // otherwise there may be updates that no process reported
 	for _, g := range u.groups {
-		told := p.a.l.groups.of(int(g))
+		counts := p.a.l.groups.of(int(g))
 		own := int64(0)
 		for _, other := range u.groups {
 			if other == g {
 				own++
 			}
 		}
-		more := p.found[g] - int64(told[acknowledged])
-		present = present || known && more > int64(told[indeterminate])-own
+		more := p.found[g] - int64(counts[acknowledged])
+		present = present || known && more > int64(counts[indeterminate])-own
 		absent = absent || more < own
 	}
 	return present && absent

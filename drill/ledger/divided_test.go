@@ -49,7 +49,7 @@ func TestDividedTransactions(t *testing.T) {
 				t.Errorf("seed %d, %d documents: %d transactions are called divided, and %d were", seed, documents, r.Divided, b.Halves)
 			}
 			if documents == 3000 {
-				by := b.ledger.writers()[0].part != nil // it was handed over by another process
+				by := b.ledger.writers()[0].remote != nil // it was handed over by another process
 				divided[by], found[by] = divided[by]+int64(b.Halves), found[by]+r.Divided
 			}
 		}

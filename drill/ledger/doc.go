@@ -59,14 +59,14 @@
 //
 // # Memory
 //
-// Two bits for each write, and almost nothing where neighbours have the same outcome: see lane. The times of the last
-// acknowledgements ([Options.Recent]) are exact, all others are known to within 64 writes. The age of a lost write has
-// limits: those of its acknowledgement, and those of the moment when the fault took effect ([Fault]).
+// Two bits for each write, and almost nothing where neighbours have the same outcome: see outcomes. The times of the
+// last acknowledgements ([Options.Recent]) are exact, all others are known to within 64 writes. The age of a lost write
+// has limits: those of its acknowledgement, and those of the moment when the fault took effect ([Fault]).
 //
 // # Several processes
 //
-// Each process has a ledger with its own writer numbers and hands over every few seconds what is new ([Ledger.News]).
-// The process that audits adds it to its own ledger ([Part]). If a process was killed, its writes since the last
+// Each process has a ledger with its own writer numbers and hands over every few seconds what is new ([Ledger.Delta]).
+// The process that audits adds it to its own ledger ([Remote]). If a process was killed, its writes since the last
 // hand-over are not known: they are neither lost nor present, their documents are not called unexpected, and the result
 // says so ([Ledger.Cut]).
 package ledger

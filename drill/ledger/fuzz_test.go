@@ -92,12 +92,12 @@ func FuzzTake(f *testing.F) {
 	w.miss(inserts, 5, 77)
 	l.shared().count(9, acknowledged)
 	w.open = []undecided{{groups: []uint32{9, 10}, inserts: []int64{3}}}
-	news := l.News()
-	f.Add(news[len(magic) : len(news)-4])
+	delta := l.Delta()
+	f.Add(delta[len(magic) : len(delta)-4])
 	f.Add([]byte{})
 	f.Fuzz(func(t *testing.T, body []byte) {
 		got := New(Options{Run: 3, Seed: 4})
-		if got.Part(0).Take(sealed(body)) != nil {
+		if got.Remote(0).Take(sealed(body)) != nil {
 			return
 		}
 		own, err := got.Workload(Params{})

@@ -209,20 +209,20 @@ func travelled(t *testing.T, l *Ledger, rng *rand.Rand, drive func()) *Ledger {
 		return l
 	}
 	into := New(l.opts)
-	part := into.Part(0)
-	handingOver(t, l, part, -1, drive)
-	take(t, part, l)
+	remote := into.Remote(0)
+	handingOver(t, l, remote, -1, drive)
+	take(t, remote, l)
 	return into
 }
 
 // handingOver hands a ledger over while a load runs, at most so many times if that is not negative.
-func handingOver(t *testing.T, l *Ledger, to *Part, most int, drive func()) {
+func handingOver(t *testing.T, l *Ledger, to *Remote, most int, drive func()) {
 	t.Helper()
 	ended, handed := make(chan struct{}), make(chan error)
 	go func() {
 		var err error
 		for n := 0; n != most && err == nil; n++ {
-			if err = to.Take(l.News()); closed(ended) {
+			if err = to.Take(l.Delta()); closed(ended) {
 				break
 			}
 		}
@@ -244,9 +244,9 @@ func closed(c chan struct{}) bool {
 	}
 }
 
-func take(t *testing.T, part *Part, from *Ledger) {
+func take(t *testing.T, remote *Remote, from *Ledger) {
 	t.Helper()
-	if err := part.Take(from.News()); err != nil {
+	if err := remote.Take(from.Delta()); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -254,10 +254,10 @@ func take(t *testing.T, part *Part, from *Ledger) {
 // judgeWorld holds a result against the truth.
 func judgeWorld(w *ledgertest.World, t *testing.T, seed uint64, result *record.LedgerResult) {
 	t.Helper()
-	var told [4]int64
+	var counts [4]int64
 	lost := map[string]bool{}
 	for name, f := range w.Fates {
-		told[f.Told]++
+		counts[f.Answer]++
 		if w.Class(f) == record.WriteLost {
 			lost[document(w, name, f)] = true
 		}
@@ -274,8 +274,8 @@ func judgeWorld(w *ledgertest.World, t *testing.T, seed uint64, result *record.L
 		t.Errorf("seed %d (-want +got):\n%s%v", seed, diff, result.Examples)
 	}
 	got := [4]int64{acknowledged: result.Acknowledged, notApplied: result.NotApplied, indeterminate: result.Indeterminate}
-	if got != told || result.Attempted != int64(len(w.Fates)) {
-		t.Errorf("seed %d: the ledger was told %v of %d writes, the world said %v of %d", seed, got, result.Attempted, told, len(w.Fates))
+	if got != counts || result.Attempted != int64(len(w.Fates)) {
+		t.Errorf("seed %d: the ledger has %v of %d writes, the world said %v of %d", seed, got, result.Attempted, counts, len(w.Fates))
 	}
 }
 
@@ -305,8 +305,8 @@ func TestCutHistories(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		part := into.Part(0)
-		handingOver(t, l, part, 1<<rng.IntN(12), func() { drive(t, l, own, w, 4, int64(500+rng.IntN(3000))) })
+		remote := into.Remote(0)
+		handingOver(t, l, remote, 1<<rng.IntN(12), func() { drive(t, l, own, w, 4, int64(500+rng.IntN(3000))) })
 		for _, undo := range w.Rolling {
 			undo()
 		}
@@ -329,7 +329,7 @@ func TestCutHistories(t *testing.T) {
 				k = updates
 			}
 			if mine := into.by[x.Writer]; lost[x.ID] && mine != nil {
-				if lane := mine.lane(k); lane.known(x.Sequence) && lane.state(x.Sequence) == acknowledged {
+				if writes := mine.outcomes(k); writes.known(x.Sequence) && writes.state(x.Sequence) == acknowledged {
 					t.Errorf("seed %d: the loss of %s was not found", seed, x.ID)
 				}
 			}

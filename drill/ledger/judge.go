@@ -18,7 +18,7 @@ func (a *audit) judge() {
 		}
 		r.Writers++
 		for k := range kinds {
-			l := w.lane(k)
+			l := w.outcomes(k)
 			r.Attempted += l.next
 			r.Acknowledged += l.count[acknowledged]
 			r.NotApplied += l.count[notApplied]
@@ -59,12 +59,12 @@ func (a *audit) add(k kind, class string, n int64) {
 	a.result.Inserts[class] += n
 }
 
-// judge judges one lane.
+// judge judges the writes of one kind of a writer.
 type judge struct {
 	a       *audit
 	w       *writer
 	k       kind
-	l       *lane
+	l       *outcomes
 	final   *sight
 	members []memberSight
 	stale   map[int64]int64 // when the read began that did not find the write, by sequence
@@ -75,10 +75,10 @@ type judge struct {
 }
 
 func (a *audit) newJudge(w *writer, k kind) *judge {
-	j := &judge{a: a, w: w, k: k, l: w.lane(k), final: &a.final.books(w.number).of[k]}
+	j := &judge{a: a, w: w, k: k, l: w.outcomes(k), final: &a.final.writer(w.number).of[k]}
 	for i, m := range a.members {
 		if m.complete {
-			j.members = append(j.members, memberSight{&m.books(w.number).of[k], m.name, a.late[i] != ""})
+			j.members = append(j.members, memberSight{&m.writer(w.number).of[k], m.name, a.late[i] != ""})
 		}
 	}
 	for _, absent := range w.absent {
@@ -92,7 +92,7 @@ func (a *audit) newJudge(w *writer, k kind) *judge {
 	return j
 }
 
-// all judges all writes of the lane, 64 at a time where they are ordinary.
+// all judges all of these writes, 64 at a time where they are ordinary.
 func (j *judge) all() {
 	for n := int64(0); n < j.l.next; n += 64 {
 		width := min(64, j.l.next-n)
@@ -193,17 +193,18 @@ func (a *audit) judgeGroups() {
 	if a.l.groups == nil {
 		return
 	}
-	known := len(a.l.notes) == 0 // otherwise updates that no process told of may be among them
+	known := len(a.l.notes) == 0 // otherwise updates that no process reported may be among them
 	for i := range groupCount {
-		told := a.l.groups.of(i)
-		if a.shards != nil && told[acknowledged] > 0 {
+		counts := a.l.groups.of(i)
+		if a.shards != nil && counts[acknowledged] > 0 {
 			shard := a.l.shardOfGroup(i)
-			a.shard(shard).Acknowledged += int64(told[acknowledged])
+			a.shard(shard).Acknowledged += int64(counts[acknowledged])
 			if a.final.complete {
-				a.loseOn(shard, max(0, int64(told[acknowledged])-a.final.found[i]), age{})
+				a.loseOn(shard, max(0, int64(counts[acknowledged])-a.final.found[i]), age{})
 			}
 		}
-		a.judgeGroup(int64(told[acknowledged]), int64(told[indeterminate]), int64(told[notApplied]), a.final.found[i], known)
+		a.judgeGroup(int64(counts[acknowledged]), int64(counts[indeterminate]), int64(counts[notApplied]),
+			a.final.found[i], known)
 		a.judgeMemberGroups(i)
 	}
 }

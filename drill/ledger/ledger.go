@@ -42,7 +42,7 @@ type Options struct {
 const DefaultRecent = 1 << 18
 
 // Ledger holds the outcomes of the writes of one process. Streams of different writers may run at the same time, and
-// [Ledger.News] beside them. Everything else must wait until they have ended.
+// [Ledger.Delta] beside them. Everything else must wait until they have ended.
 type Ledger struct {
 	opts   Options
 	mu     sync.Mutex
@@ -104,25 +104,25 @@ func (l *Ledger) shardOfGroup(group int) int {
 }
 
 // writer is one stream's part of the ledger. Only that stream changes it until the run is over, with mu locked, because
-// [Ledger.News] reads it.
+// [Ledger.Delta] reads it.
 type writer struct {
 	mu      sync.Mutex
 	number  int
-	inserts lane
-	updates lane // of the own workload
+	inserts outcomes
+	updates outcomes // of the own workload
 	absent  []absence
 	missed  int64                 // absences beyond the limit
 	wrong   int64                 // reads whose content was wrong
 	skipped [uncheckedKinds]int64 // writes of a wrapped workload that cannot be checked
-	told    int                   // absences that were handed over
+	handed  int                   // absences that were handed over
 	open    []undecided           // transactions of unknown result with updates of a wrapped workload
 
-	openTold int // transactions of unknown result that were handed over
+	openHanded int // transactions of unknown result that were handed over
 
 	settle func(*workload.Op, *load.Settlement) (confirmed bool) // of its stream, nil until it has one
 
 	latest atomic.Int64 // 1 + the last acknowledged update, 0 for none; other streams read it
-	part   *Part        // from which it is, nil for this process
+	remote *Remote      // from which it is, nil for this process
 }
 
 // absence is a read that did not find an acknowledged write. The write is stale if it is there at the end.
@@ -145,7 +145,7 @@ const (
 
 func (k kind) String() string { return [...]string{"insert", "update"}[k] }
 
-func (w *writer) lane(k kind) *lane {
+func (w *writer) outcomes(k kind) *outcomes {
 	if k == updates {
 		return &w.updates
 	}
@@ -168,7 +168,7 @@ func (l *Ledger) writer(n int) *writer {
 	w := l.by[n]
 	if w == nil {
 		recent := ringSize(l.opts.Recent / max(1, l.opts.Writers))
-		w = &writer{number: n, inserts: newLane(recent), updates: newLane(recent)}
+		w = &writer{number: n, inserts: newOutcomes(recent), updates: newOutcomes(recent)}
 		l.by[n] = w
 	}
 	return w

@@ -22,7 +22,7 @@ func (f *Fault) mayStrike(shard int) bool {
 	return f.Shards == nil || shard < 0 || slices.Contains(f.Shards, shard)
 }
 
-// keepLost adds the lost writes of one lane to the result.
+// keepLost adds the lost writes of one kind of a writer to the result.
 func (a *audit) keepLost(j *judge) {
 	if len(j.lost) == 0 {
 		return
@@ -63,7 +63,7 @@ type age struct {
 }
 
 // age returns the age of a lost write.
-func (a *audit) age(l *lane, n int64, shard int) age {
+func (a *audit) age(l *outcomes, n int64, shard int) age {
 	at, within := l.acknowledgedAt(n)
 	var next, last *Fault
 	for i := range a.opts.Faults {
@@ -101,9 +101,9 @@ func (g age) add(r *record.LedgerResult) {
 
 // where names the other place where a lost write was found, "" if none.
 func (a *audit) where(writer int, k kind, n int64) string {
-	for _, list := range [][]*pass{a.elsewhere, a.members} {
+	for _, list := range [][]*pass{a.discarded, a.members} {
 		for _, p := range list {
-			if p.books(writer).of[k].present.has(n) {
+			if p.writer(writer).of[k].present.has(n) {
 				return p.name
 			}
 		}

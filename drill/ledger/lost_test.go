@@ -63,8 +63,8 @@ func TestAges(t *testing.T) {
 // acknowledgement after the fault.
 func TestAgesOfOldWrites(t *testing.T) {
 	l, own, w := script(t, 5000, func(i int) bool { return i >= 480 && i < 600 })
-	lane := &l.by[0].inserts
-	lane.ring, lane.took = lane.ring[:64], lane.took[:64] // as if there were too many writes
+	writes := &l.by[0].inserts
+	writes.ring, writes.took = writes.ring[:64], writes.took[:64] // as if there were too many writes
 	got := audited(t, l, AuditOptions{Workload: own, Final: &ledgertest.Reader{Source: FinalRead, W: w},
 		Faults: []Fault{{500 * ms, 500 * ms, 500 * ms, nil}}})
 	if got.LossLeast > 20*ms || got.LossMost < 20*ms || got.LossMost > 90*ms {

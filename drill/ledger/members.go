@@ -20,7 +20,7 @@ func behind(s Source) string {
 	return ""
 }
 
-// memberSight is what one member, read completely, shows of a lane.
+// memberSight is what one member, read completely, shows of the writes of one kind of a writer.
 type memberSight struct {
 	*sight
 	name string
@@ -139,7 +139,7 @@ func (a *audit) judgeMembers() {
 func (a *audit) difference(m *pass) (missing, extra int64) {
 	for _, w := range a.l.writers() {
 		for k := range kinds {
-			final, here := &a.final.books(w.number).of[k], &m.books(w.number).of[k]
+			final, here := &a.final.writer(w.number).of[k], &m.writer(w.number).of[k]
 			for at := range max(len(final.present), len(here.present)) {
 				f, h := final.present.word(int64(at)), here.present.word(int64(at))
 				missing += int64(bits.OnesCount64(f &^ h))

@@ -66,10 +66,10 @@ func (s *ownStream) settleUpdate(st *load.Settlement) (confirmed bool) {
 	e := reads.Event{Sent: st.Sent, Ended: st.Ended, Server: st.Server, Sequence: s.sequence}
 	switch now {
 	case acknowledged:
-		e.Told = reads.Acknowledged
+		e.Answer = reads.Acknowledged
 		s.writer.latest.Store(s.sequence + 1)
 	case notApplied:
-		e.Told = reads.Refused
+		e.Answer = reads.Refused
 	}
 	s.session.Note(&e)
 	return confirms(now, st)

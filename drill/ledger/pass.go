@@ -11,7 +11,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
-// bitset has one bit per write of a lane. It is allocated with the first bit.
+// bitset has one bit per write of a kind. It is allocated with the first bit.
 type bitset []uint64
 
 func (b *bitset) set(i, of int64) {
@@ -31,7 +31,7 @@ func (b bitset) word(i int64) uint64 {
 	return b[i]
 }
 
-// sight is what one pass found of a lane.
+// sight is what one pass found of the writes of one kind of a writer.
 type sight struct {
 	present bitset
 	again   bitset // more than once, or applied more than once
@@ -51,8 +51,8 @@ type pass struct {
 	complete   bool   // everything was read
 	collection string // being read
 	r          reading
-	byNumber   []*books
-	byMap      map[int]*books
+	byNumber   []*passWriter
+	byMap      map[int]*passWriter
 	found      []int64         // updates by group
 	digest     [digests]uint64 // of the documents with a write of this run
 	others     others
@@ -69,8 +69,8 @@ type others struct {
 	digest    uint64
 }
 
-// books are a writer and what this pass found of it.
-type books struct {
+// passWriter is a writer and what this pass found of it.
+type passWriter struct {
 	w  *writer
 	of [kinds]sight
 }
@@ -79,10 +79,10 @@ type books struct {
 const mostDense = 1 << 16
 
 func (a *audit) newPass(name string) *pass {
-	p := &pass{a: a, name: name, count: counterName(a.l.opts.Run), strict: true, byMap: map[int]*books{}}
+	p := &pass{a: a, name: name, count: counterName(a.l.opts.Run), strict: true, byMap: map[int]*passWriter{}}
 	for _, w := range a.l.writers() {
 		p.strict = p.strict && !w.changes() && !w.inserts.cut
-		b := &books{w: w}
+		b := &passWriter{w: w}
 		if w.number >= mostDense {
 			p.byMap[w.number] = b
 			continue
@@ -98,8 +98,8 @@ func (a *audit) newPass(name string) *pass {
 	return p
 }
 
-// books returns nil if there is no writer of that number.
-func (p *pass) books(writer int) *books {
+// writer returns nil if there is no writer of that number.
+func (p *pass) writer(writer int) *passWriter {
 	if writer >= 0 && writer < len(p.byNumber) {
 		return p.byNumber[writer]
 	}
@@ -241,18 +241,18 @@ func (s *sight) add(n, of int64, sound bool, times int64) {
 	}
 }
 
-// sight returns where to record a write, and the number of writes in its lane. It returns nil if the write was never
+// sight returns where to record a write, and the number of writes of its kind. It returns nil if the write was never
 // attempted, which it counts, or if that is not known.
 func (p *pass) sight(writer int, k kind, n int64) (*sight, int64) {
-	b := p.books(writer)
-	if b == nil || !b.w.lane(k).attempted(n) {
+	b := p.writer(writer)
+	if b == nil || !b.w.outcomes(k).attempted(n) {
 		p.unexpected[k]++
 		if p == p.a.final || p.a.final == nil {
 			p.a.example(record.WriteUnexpected, "%s %d of writer %d (%s)", k, n, writer, p.name)
 		}
 		return nil, 0
 	}
-	l := b.w.lane(k)
+	l := b.w.outcomes(k)
 	if !l.known(n) {
 		return nil, 0
 	}

@@ -23,8 +23,8 @@ func (a *audit) shard(shard int) *record.LedgerShard {
 	return &a.shards[shard+1]
 }
 
-// countShards adds the acknowledged writes of a lane.
-func (a *audit) countShards(l *lane) {
+// countShards adds the acknowledged writes of one kind of a writer.
+func (a *audit) countShards(l *outcomes) {
 	if a.shards == nil {
 		return
 	}

@@ -68,7 +68,7 @@ func lossesByShard(t *testing.T, n, from int,
 		s.Done(&op, true)
 	}
 	back := New(Options{Run: 5, Seed: 3})
-	take(t, back.Part(0), l)
+	take(t, back.Remote(0), l)
 	back.Place(thirds{}, len(shardNames))
 	return audited(t, back, AuditOptions{Workload: wl, Final: &ledgertest.Reader{Source: FinalRead, W: w},
 		Faults: []Fault{{fault, fault, fault, nil}},

@@ -12,7 +12,7 @@ import (
 // So a transaction is torn only if two final reads, one after the other, returned a part of it.
 
 // transactions calls each for the first and the end of every sequence of inserts that belong to one transaction.
-func (l *lane) transactions(each func(first, end int64)) {
+func (l *outcomes) transactions(each func(first, end int64)) {
 	for i, word := range l.joined {
 		for word != 0 {
 			n := int64(i)*64 + int64(bits.TrailingZeros64(word))
@@ -34,7 +34,7 @@ func (p *pass) partly(w *writer) (torn []int64) {
 	if !p.complete {
 		return nil
 	}
-	l, found := &w.inserts, &p.books(w.number).of[inserts]
+	l, found := &w.inserts, &p.writer(w.number).of[inserts]
 	l.transactions(func(first, end int64) {
 		present, absent := false, false
 		for n := first; n < end; n++ {

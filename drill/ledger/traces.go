@@ -48,11 +48,11 @@ func (p *pass) stretch(b []byte) (found int64) {
 		if !t.parse(b[:min(tagValue, len(b))]) || t.run != p.a.l.opts.Run {
 			continue
 		}
-		w := p.books(t.writer)
-		if w == nil || !w.w.lane(inserts).known(t.sequence) {
+		w := p.writer(t.writer)
+		if w == nil || !w.w.outcomes(inserts).known(t.sequence) {
 			continue
 		}
-		w.of[inserts].present.set(t.sequence, w.w.lane(inserts).next)
+		w.of[inserts].present.set(t.sequence, w.w.outcomes(inserts).next)
 		found++
 	}
 }
@@ -74,14 +74,14 @@ func (p *pass) slots(b []byte) (found int64) {
 		}
 		b = b[i+len(start)-4:]
 		run, number, k, slot := parseID(b[:12])
-		if w := p.books(number); k == updates && w != nil {
+		if w := p.writer(number); k == updates && w != nil {
 			found += w.counters(run, slot, b[12:])
 		}
 	}
 }
 
 // counters finds the updates of a slot by the counters at the beginning of b. Each has its own weight.
-func (w *books) counters(run uint32, slot int64, b []byte) (found int64) {
+func (w *passWriter) counters(run uint32, slot int64, b []byte) (found int64) {
 	for len(b) >= 5 && b[1] >= 'a' && b[1] < 'a'+slotCounters && b[2] == 0 {
 		size := 0
 		switch bsoncore.Type(b[0]) {

@@ -42,7 +42,7 @@ func TestTraces(t *testing.T) {
 	old.Write(cut[:bytes.Index(cut, tagStart)+len(tagStart)+20])
 	place := &log{ledgertest.Reader{Source: "the old timeline"}, old.Bytes()}
 	got := audited(t, l, AuditOptions{Workload: own, Final: &ledgertest.Reader{Source: FinalRead, W: w},
-		Elsewhere: []Source{place}})
+		Discarded: []Source{place}})
 	if len(got.Lost) != 10 {
 		t.Fatalf("%d writes are lost", len(got.Lost))
 	}
@@ -102,7 +102,7 @@ func TestTracesOfUpdates(t *testing.T) {
 	}
 	place := &log{ledgertest.Reader{Source: "the old timeline"}, log5.Bytes()}
 	got := audited(t, l, AuditOptions{Workload: own, Final: &ledgertest.Reader{Source: FinalRead, W: w},
-		Elsewhere: []Source{place},
+		Discarded: []Source{place},
 		MostLost:  n})
 	if len(got.Lost) != n-kept {
 		t.Fatalf("%d updates are lost, want %d", len(got.Lost), n-kept)

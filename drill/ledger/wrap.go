@@ -172,9 +172,9 @@ func (s *tagger) tagFrom(first int) {
 
 // build appends the documents of an insert with their tags.
 func (s *tagger) build(request int, req *workload.Request) {
-	lane := &s.writer.inserts
+	writes := &s.writer.inserts
 	for _, doc := range req.Docs {
-		sequence, ok := lane.next, !s.removes(req.Collection)
+		sequence, ok := writes.next, !s.removes(req.Collection)
 		if !ok {
 			s.writer.skipped[removed]++
 		} else if s.buf, ok = appendTagged(s.buf, doc, s.run, s.writer.number, sequence); !ok {
@@ -183,13 +183,13 @@ func (s *tagger) build(request int, req *workload.Request) {
 		if !ok {
 			s.buf = append(s.buf, doc...)
 		} else {
-			lane.begin(1)
+			writes.begin(1)
 			s.pieces = append(s.pieces, piece{request: request, sequence: sequence})
 			if s.l.placer != nil {
-				lane.place(sequence, s.l.shardOf(req.Collection, idOf(doc)))
+				writes.place(sequence, s.l.shardOf(req.Collection, idOf(doc)))
 			}
 			if req.Within && s.after == sequence {
-				lane.join(sequence)
+				writes.join(sequence)
 			}
 			s.after = sequence + 1
 		}

@@ -20,15 +20,15 @@ func randomSmall(r *rand.Rand) (s small) {
 	for n := range 1 + r.IntN(4) {
 		sent := now + 1000*r.Int64N(3)
 		now = sent + 1000*(1+r.Int64N(4))
-		e := reads.Event{Sequence: int64(n), Sent: sent, Ended: now, Told: reads.Acknowledged}
+		e := reads.Event{Sequence: int64(n), Sent: sent, Ended: now, Answer: reads.Acknowledged}
 		at := sent + r.Int64N(now-sent)
 		switch r.IntN(6) {
 		case 0:
-			e.Told, at = reads.Refused, math.MaxInt64
+			e.Answer, at = reads.Refused, math.MaxInt64
 		case 1:
-			e.Told, at = reads.Indeterminate, sent+r.Int64N(10_000)
+			e.Answer, at = reads.Indeterminate, sent+r.Int64N(10_000)
 		case 2:
-			e.Told, at = reads.Indeterminate, math.MaxInt64
+			e.Answer, at = reads.Indeterminate, math.MaxInt64
 		}
 		s.writes, takesEffect = append(s.writes, e), append(takesEffect, at)
 	}
@@ -60,7 +60,7 @@ func (s *small) orders(state uint16, wrote, read []bool) bool {
 		}
 	}
 	for i, e := range s.writes {
-		if !wrote[i] && e.Told == reads.Acknowledged {
+		if !wrote[i] && e.Answer == reads.Acknowledged {
 			first = min(first, e.Ended)
 		}
 	}
@@ -77,14 +77,14 @@ func (s *small) orders(state uint16, wrote, read []bool) bool {
 		}
 	}
 	for i, e := range s.writes {
-		if !wrote[i] && e.Sent <= first && e.Told != reads.Refused {
+		if !wrote[i] && e.Sent <= first && e.Answer != reads.Refused {
 			wrote[i] = true
 			ok := s.orders(state|1<<i, wrote, read)
 			if wrote[i] = false; ok {
 				return true
 			}
 		}
-		if !wrote[i] && e.Told == reads.Acknowledged {
+		if !wrote[i] && e.Answer == reads.Acknowledged {
 			break // the writer sent the next one after the answer
 		}
 	}

@@ -7,12 +7,12 @@ import (
 	"github.com/plimsoll-bench/plimsoll/internal/varint"
 )
 
-// Told is what the client knows about a write.
-type Told uint8
+// Answer is what the client knows about a write.
+type Answer uint8
 
 // What the client knows.
 const (
-	Indeterminate Told = iota
+	Indeterminate Answer = iota
 	Acknowledged
 	Refused // proven not to have been applied
 )
@@ -33,7 +33,7 @@ const longest = 1 + 7*binary.MaxVarintLen64
 const mostServers = 1 << 12
 
 // History is the operations of the sessions of one run. Sessions may be used at the same time, each by one goroutine,
-// and [History.AppendNews] beside them. Everything else must wait until they have ended.
+// and [History.AppendDelta] beside them. Everything else must wait until they have ended.
 type History struct {
 	mu       sync.Mutex
 	sessions map[int]*Session
@@ -61,8 +61,8 @@ type Session struct {
 	first   uint64 // chunks that are no longer kept
 	dropped int64  // events that are no longer kept
 	handed  place
-	part    *Part // from which it is, nil for this process
-	cut     bool  // its last events are not known
+	remote  *Remote // from which it is, nil for this process
+	cut     bool    // its last events are not known
 
 	server string // the last one, and its index
 	at     int
@@ -99,8 +99,8 @@ type Event struct {
 	Sent, Ended int64
 	Server      string // that answered, "" if not known
 
-	Told     Told  // of a write
-	Sequence int64 // of a write: its number among those of its writer
+	Answer   Answer // of a write
+	Sequence int64  // of a write: its number among those of its writer
 
 	Writer   int    // of a read: whose register
 	Register int64  // of a read
@@ -113,7 +113,7 @@ func (s *Session) Note(e *Event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c := s.room()
-	kind := byte(e.Told) << 1
+	kind := byte(e.Answer) << 1
 	if e.Read {
 		kind = 1
 	}
@@ -180,8 +180,8 @@ func (s *Session) each(f func(e *event) bool) {
 			if d.Bad {
 				break
 			}
-			if s.part != nil {
-				s.part.translate(&e)
+			if s.remote != nil {
+				s.remote.translate(&e)
 			}
 			if !f(&e) {
 				return
@@ -193,7 +193,7 @@ func (s *Session) each(f func(e *event) bool) {
 // event is an [Event] with the number of its server.
 type event struct {
 	read        bool
-	told        Told
+	answer      Answer
 	server      int
 	sent, ended int64
 	sequence    int64
@@ -215,7 +215,7 @@ const (
 func (d *decoder) event(e *event, sent int64) int64 {
 	kind := d.B[0]
 	d.B = d.B[1:]
-	*e = event{read: kind&1 == 1, told: Told(kind >> 1 & 3)}
+	*e = event{read: kind&1 == 1, answer: Answer(kind >> 1 & 3)}
 	e.sent = sent + d.Signed()
 	e.ended = e.sent + int64(d.Get(mostTime))
 	e.server = int(d.Get(mostServers - 1))

@@ -84,7 +84,7 @@ type Operation struct {
 	Register    int64  // of a read
 	Seen        uint16 // of a read
 	Sequence    int64  // of a write
-	Told        Told   // of a write
+	Answer      Answer // of a write
 }
 
 // Staleness is how old reads were, in nanoseconds; a read that lacks nothing counts with 0. All are lower bounds.
@@ -104,7 +104,7 @@ type write struct {
 	ended  int64
 	took   uint32 // microseconds, rounded up
 	server uint16
-	told   Told
+	answer Answer
 	known  bool
 }
 
@@ -191,7 +191,7 @@ func (j *judge) collect(s *Session) {
 		}
 		took := (e.ended - e.sent + 999) / 1000
 		w.list = append(w.list, write{ended: e.ended, took: uint32(min(took, math.MaxUint32)), server: uint16(e.server),
-			told: e.told, known: true})
+			answer: e.answer, known: true})
 		j.v.Writes++
 		return true
 	})
@@ -230,7 +230,7 @@ func (j *judge) session(s *Session) {
 func (j *judge) operation(s *Session, e *event) Operation {
 	return Operation{Read: e.read, Session: s.number, Sent: e.sent, Ended: e.ended, Server: j.server(e.server),
 		Register: e.register, Seen: e.seen,
-		Sequence: e.sequence, Told: e.told}
+		Sequence: e.sequence, Answer: e.answer}
 }
 
 func (j *judge) server(i int) string {
@@ -242,7 +242,7 @@ func (j *judge) server(i int) string {
 
 func (j *judge) wrote(writer int, sequence int64, w *write) Operation {
 	return Operation{Session: writer, Sent: w.sent(), Ended: w.ended, Server: j.server(int(w.server)), Sequence: sequence,
-		Told: w.told}
+		Answer: w.answer}
 }
 
 // gone reports whether a write is known to be missing at the end.
@@ -293,7 +293,7 @@ func (j *judge) present(m *memory, r register, op Operation) {
 		case found == nil:
 			c.Alone = true
 			odd = odd || w != nil && w.complete && n >= w.first+int64(len(w.list)) && j.odd(c)
-		case found.told == Refused, found.sent() > op.Ended:
+		case found.answer == Refused, found.sent() > op.Ended:
 			c.First = j.wrote(r.writer, n, found)
 			odd = odd || j.odd(c)
 		}
@@ -330,7 +330,7 @@ func (j *judge) absent(r register, op Operation, own bool) (stale int64) {
 			due++
 			continue
 		}
-		if found == nil || found.told != Acknowledged {
+		if found == nil || found.answer != Acknowledged {
 			continue
 		}
 		if newest > n { // a writer's writes are sequential
@@ -386,7 +386,7 @@ func (j *judge) again(m *memory, r register, op Operation) {
 
 // afterReads judges a write against what its session had read before.
 func (j *judge) afterReads(s *Session, m *memory, e *event) {
-	if e.told != Acknowledged || m.reads == 0 || j.q.Final == nil {
+	if e.answer != Acknowledged || m.reads == 0 || j.q.Final == nil {
 		return
 	}
 	j.v.Checked[WritesFollowReads]++

@@ -86,7 +86,7 @@ func slowStaleness(w *readstest.World) (s reads.Staleness) {
 			stale := int64(0)
 			for _, write := range w.Events[e.Writer] {
 				r, v := readstest.RegisterOf(write.Sequence)
-				if !write.Read && write.Told == reads.Acknowledged && r == e.Register && e.Seen>>v&1 == 0 &&
+				if !write.Read && write.Answer == reads.Acknowledged && r == e.Register && e.Seen>>v&1 == 0 &&
 					write.Ended <= e.Sent && final(e.Writer, write.Sequence) {
 					stale = max(stale, e.Sent-write.Ended)
 				}
@@ -178,7 +178,7 @@ func TestHandingOver(t *testing.T) {
 		want := reads.Judge(readstest.HistoryOf(w.Events, 0), q)
 		h := reads.New(4, 0)
 		h.ServerIndex("somebody else") // so that the servers get other numbers
-		here, there := h.Part(0), reads.New(len(w.Events), 0)
+		here, there := h.Remote(0), reads.New(len(w.Events), 0)
 		for at, more := 0, true; more; at += int(1 + seed) {
 			more = false
 			for i, events := range w.Events {
@@ -195,9 +195,9 @@ func TestHandingOver(t *testing.T) {
 	}
 }
 
-func handOver(t *testing.T, from *reads.History, to *reads.Part) {
+func handOver(t *testing.T, from *reads.History, to *reads.Remote) {
 	t.Helper()
-	r := varint.Reader{B: append(from.AppendNews(nil), 1, 2, 3)}
+	r := varint.Reader{B: append(from.AppendDelta(nil), 1, 2, 3)}
 	if to.Take(&r); r.Bad || len(r.B) != 3 {
 		t.Fatalf("bad %t, %d bytes left", r.Bad, len(r.B))
 	}
@@ -207,7 +207,7 @@ func handOver(t *testing.T, from *reads.History, to *reads.Part) {
 func TestHandingOverWhatIsForgotten(t *testing.T) {
 	w := readstest.New(3, readstest.Config{Concern: "majority", Majority: true, Causal: true, Steps: 20_000, Sessions: 2})
 	there, h := reads.New(2, 4*reads.ChunkSize), reads.New(2, 0)
-	here := h.Part(0)
+	here := h.Remote(0)
 	for i := range w.Events[0] {
 		there.Session(0).Note(&w.Events[0][i])
 		if i%700 == 0 && (i < 3000 || i > 8000) {
@@ -224,7 +224,7 @@ func TestHandingOverWhatIsForgotten(t *testing.T) {
 // Of a session that was cut, a read may show writes that nobody handed over.
 func TestCutSession(t *testing.T) {
 	h := reads.New(2, 0)
-	h.Session(0).Note(&reads.Event{Told: reads.Acknowledged, Sent: 1, Ended: 2})
+	h.Session(0).Note(&reads.Event{Answer: reads.Acknowledged, Sent: 1, Ended: 2})
 	h.Session(1).Note(&reads.Event{Read: true, Seen: 3, Sent: 5, Ended: 6})
 	q := reads.Question{Sequence: func(_ int64, version int) int64 { return int64(version) }}
 	if v := reads.Judge(h, q); v.Broken[reads.Written] != 1 {
@@ -258,12 +258,12 @@ func TestForgetting(t *testing.T) {
 // FuzzTake reads histories that are damaged, and judges what can be read.
 func FuzzTake(f *testing.F) {
 	w := readstest.New(1, readstest.Config{Concern: "local", Steps: 200, Sessions: 2})
-	f.Add(readstest.HistoryOf(w.Events, 0).AppendNews(nil))
+	f.Add(readstest.HistoryOf(w.Events, 0).AppendDelta(nil))
 	f.Add([]byte{})
 	f.Fuzz(func(t *testing.T, b []byte) {
 		h := reads.New(1, 0)
 		r := varint.Reader{B: b}
-		if h.Part(0).Take(&r); r.Bad {
+		if h.Remote(0).Take(&r); r.Bad {
 			return
 		}
 		v := reads.Judge(h, reads.Question{Sequence: readstest.SequenceOf, Linearizable: true,

@@ -93,7 +93,7 @@ func (o *order) judge(j *judge, r register) {
 		if missing := seen &^ b.seen; missing != 0 {
 			v := bits.TrailingZeros16(missing)
 			n := j.q.Sequence(r.number, v)
-			if w := j.writers[r.writer].at(n); w != nil && w.told == Acknowledged &&
+			if w := j.writers[r.writer].at(n); w != nil && w.answer == Acknowledged &&
 				(w.ended < b.sent || int(b.seen)>>(v+1) != 0) {
 				continue // reported already as the lack of an acknowledged write
 			}

@@ -36,8 +36,8 @@ import (
 // image has the program under test.
 const image = "plimsoll:test"
 
-// breaker evicts the pod of an agent on the first node in the middle of the load, and then kills the second node.
-type breaker struct {
+// evictor evicts the pod of an agent on the first node in the middle of the load, and then kills the second node.
+type evictor struct {
 	t        *testing.T
 	cluster  *kubetest.Cluster
 	measured int
@@ -45,10 +45,10 @@ type breaker struct {
 	killed   []string // pods on the killed node
 }
 
-func (b *breaker) Step(string)         {}
-func (b *breaker) Begin(run.Plan)      {}
-func (b *breaker) Event(measure.Event) {}
-func (b *breaker) Interval(_ measure.Dims, iv *measure.Interval) {
+func (b *evictor) Step(string)         {}
+func (b *evictor) Begin(run.Plan)      {}
+func (b *evictor) Event(measure.Event) {}
+func (b *evictor) Interval(_ measure.Dims, iv *measure.Interval) {
 	if iv.Phase != load.PhaseMeasure {
 		return
 	}
@@ -77,7 +77,7 @@ func running(t *testing.T, c *kubetest.Cluster, node string) (names []string) {
 	return names
 }
 
-func (b *breaker) evict(node string) {
+func (b *evictor) evict(node string) {
 	names := running(b.t, b.cluster, node)
 	if len(names) == 0 {
 		b.t.Errorf("no agent runs on %s", node)
@@ -203,7 +203,7 @@ func testLost(t *testing.T, c *kubetest.Cluster, address string) {
 	asked.Load.Clients, asked.Load.Place, asked.Load.Workers, asked.Load.Pace = 4, spec.PlaceKubernetes, 8, 10
 	asked.Load.Duration = spec.Duration(40 * time.Second)
 	asked.Defaults()
-	b := &breaker{t: t, cluster: c}
+	b := &evictor{t: t, cluster: c}
 	dir := filepath.Join(t.TempDir(), "record")
 	ctx, cancel := context.WithTimeout(t.Context(), kubetest.Limit)
 	defer cancel()
@@ -283,7 +283,7 @@ func testResumed(t *testing.T, c *kubetest.Cluster, program, address string) {
 }
 
 // checkLost checks that the record has exactly the agents that were ended as lost.
-func checkLost(t *testing.T, dir string, b *breaker) {
+func checkLost(t *testing.T, dir string, b *evictor) {
 	t.Helper()
 	r, err := record.OpenRun(dir)
 	if err != nil {

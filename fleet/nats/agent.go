@@ -54,19 +54,19 @@ type program struct {
 	ended   chan error
 	ctx     context.Context
 
-	mu      sync.Mutex
-	number  uint64 // of the last beat
-	state   beat
-	part    *part // of the run it performs
-	joining bool
-	joined  map[string]bool // runs that it has performed or performs
-	silent  int             // beats without an answer of the coordinator
-	heard   bool            // the coordinator has answered
-	twice   int             // answers in succession that another agent has the name
+	mu       sync.Mutex
+	number   uint64 // of the last beat
+	state    beat
+	assigned *assignment // of the run it performs
+	joining  bool
+	joined   map[string]bool // runs that it has performed or performs
+	silent   int             // beats without an answer of the coordinator
+	heard    bool            // the coordinator has answered
+	twice    int             // answers in succession that another agent has the name
 }
 
-// part is a part of a run that an agent performs.
-type part struct {
+// assignment is a part of a run that an agent performs.
+type assignment struct {
 	*wire
 	ended chan struct{}
 }
@@ -235,7 +235,7 @@ func (p *program) greet(h hello) {
 // leave waits for the end of the part that the agent performs, and removes the entry of the agent.
 func (p *program) leave() {
 	p.mu.Lock()
-	current := p.part
+	current := p.assigned
 	p.mu.Unlock()
 	if current != nil {
 		select {
@@ -278,8 +278,8 @@ func (p *program) abandoned() bool {
 	if time.Duration(p.silent)*beatEvery <= p.opts.Gone {
 		return false
 	}
-	if p.part != nil {
-		p.part.fail(fmt.Errorf("the coordinator did not respond for %v", p.opts.Gone))
+	if p.assigned != nil {
+		p.assigned.fail(fmt.Errorf("the coordinator did not respond for %v", p.opts.Gone))
 	}
 	return true
 }
@@ -299,8 +299,8 @@ func (p *program) onRequest(m *client.Msg) {
 	case r.Break != "":
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		if p.part != nil && p.state.Run == r.Break {
-			p.part.fail(errors.New("the coordinator ended this part of the run"))
+		if p.assigned != nil && p.state.Run == r.Break {
+			p.assigned.fail(errors.New("the coordinator ended this part of the run"))
 		}
 	case r.Leave == ended:
 		p.end(nil)
@@ -312,7 +312,7 @@ func (p *program) onRequest(m *client.Msg) {
 // join begins a part of a run. The next beat says so, or why not. Each run begins once, whatever is repeated.
 func (p *program) join(run string) {
 	p.mu.Lock()
-	if p.joining || p.part != nil || p.joined[run] {
+	if p.joining || p.assigned != nil || p.joined[run] {
 		p.mu.Unlock()
 		return
 	}
@@ -327,14 +327,14 @@ func (p *program) join(run string) {
 		p.state.Refused = &refusal{Run: run, Why: err.Error()}
 		return
 	}
-	p.joined[run], p.part = true, w
+	p.joined[run], p.assigned = true, w
 	p.state.Run, p.state.Busy, p.state.Refused = run, true, nil
 	go w.transmit()
 	go p.perform(w, commands)
 }
 
 // open makes the wire of a part.
-func (p *program) open(run string) (*part, jetstream.ConsumeContext, error) {
+func (p *program) open(run string) (*assignment, jetstream.ConsumeContext, error) {
 	up, down := p.space.up(run, p.id), p.space.down(run, p.id)
 	out, err := newSealer(p.key, p.token.key, p.token.secret, up)
 	if err != nil {
@@ -344,7 +344,7 @@ func (p *program) open(run string) (*part, jetstream.ConsumeContext, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	w := &part{wire: newWire(p.nc, p.js, up, out, in, newWaiting()), ended: make(chan struct{})}
+	w := &assignment{wire: newWire(p.nc, p.js, up, out, in, newWaiting()), ended: make(chan struct{})}
 	ctx, cancel := context.WithTimeout(p.ctx, manyAtMost)
 	defer cancel()
 	commands, err := consume(ctx, p.js, p.space.stream(run), down, func(m jetstream.Msg) { w.deliver(m.Data()) })
@@ -352,7 +352,7 @@ func (p *program) open(run string) (*part, jetstream.ConsumeContext, error) {
 }
 
 // perform serves a part of a run to its end.
-func (p *program) perform(w *part, commands jetstream.ConsumeContext) {
+func (p *program) perform(w *assignment, commands jetstream.ConsumeContext) {
 	defer close(w.ended)
 	p.tell("performing a part of a run")
 	outcome := "waiting for the next run"
@@ -365,7 +365,7 @@ func (p *program) perform(w *part, commands jetstream.ConsumeContext) {
 	<-w.Closed()
 	commands.Stop()
 	p.mu.Lock()
-	p.part, p.state.Busy = nil, false
+	p.assigned, p.state.Busy = nil, false
 	p.mu.Unlock()
 	p.beat()
 	p.tell(outcome)

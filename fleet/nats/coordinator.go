@@ -304,7 +304,7 @@ func (c *Coordinator) gather(ctx context.Context, n int, tell func(string)) (lis
 			c.release(list)
 		}
 	}()
-	told := ""
+	last := ""
 	for {
 		changed, foreign := c.take(n, &list)
 		have := len(list)
@@ -313,8 +313,8 @@ func (c *Coordinator) gather(ctx context.Context, n int, tell func(string)) (lis
 			return list, nil
 		}
 		if text := fmt.Sprintf("%d of %d agents are connected to %s, waiting for the others%s", have, n, c.Connect(),
-			foreign); text != told {
-			told = text
+			foreign); text != last {
+			last = text
 			tell(text)
 		}
 		select {

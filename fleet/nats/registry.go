@@ -131,7 +131,7 @@ func (c *Coordinator) drop(a *agent) {
 // beatOf notes what an agent says of itself. An agent that performs a part whose link is broken is told to end it. The
 // caller has the lock.
 func (c *Coordinator) beatOf(a *agent, b beat) {
-	news := a.beat.Busy != b.Busy || a.beat.Run != b.Run || time.Since(a.last) > aliveAtMost
+	changed := a.beat.Busy != b.Busy || a.beat.Run != b.Run || time.Since(a.last) > aliveAtMost
 	a.last, a.beat = time.Now(), b
 	delete(c.foreign, a.agentID)
 	if err := differs(a.Facts, c.self); err != nil {
@@ -148,11 +148,11 @@ func (c *Coordinator) beatOf(a *agent, b beat) {
 	}
 	if b.Left {
 		c.drop(a)
-		news = true
+		changed = true
 	} else if b.Busy && !wanted {
 		_ = c.send(a, request{Break: b.Run}) // the next beat tries again
 	}
-	if news {
+	if changed {
 		c.notify()
 	}
 }

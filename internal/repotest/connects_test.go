@@ -59,7 +59,7 @@ var asked = map[string]string{
 	"platform/kubernetes/forward.go":  "platform/kubernetes/set.go",
 	"platform/kubernetes/lab_pods.go": "platform/kubernetes/lab.go",
 	"platform/kubernetes/set.go":      "platform/kubernetes/set.go",
-	"platform/vsphere/client.go":      "platform/vsphere/breaker.go",
+	"platform/vsphere/client.go":      "platform/vsphere/backend.go",
 	"record/remote/oci.go":            "record/remote/remote.go",
 	"record/remote/s3.go":             "record/remote/remote.go",
 	"run/observe/metrics.go":          "run/observe/metrics.go",

@@ -16,9 +16,9 @@ var reading = []string{"Open", "OpenIn", "OpenFile", "OpenInput", "OpenLimited",
 // permit of the context before. Where the file is part of a connection, the permit to connect is asked.
 var permitted = map[string]string{
 	"cmd/plimsoll/capacity_now.go": "cmd/plimsoll/capacity_now.go",
-	"platform/vsphere/client.go":   "platform/vsphere/breaker.go",
-	"run/beside.go":                "run/beside.go",
-	"run/observe/metrics.go":       "run/beside.go",
+	"platform/vsphere/client.go":   "platform/vsphere/backend.go",
+	"run/observing.go":             "run/observing.go",
+	"run/observe/metrics.go":       "run/observing.go",
 	"store/wire/tls.go":            "run/target.go",
 }
 
@@ -33,7 +33,7 @@ var unpermitted = map[string]string{
 	"study/data.go":         "the histogram of field lengths of a workload, without which its documents have no size",
 	"run/spec.go":           "the histogram of field lengths and the recording of a workload, which are part of it",
 
-	"drill/elsewhere.go":             "files of members that the drill has broken",
+	"drill/discarded.go":             "files of members that the drill has broken",
 	"fleet/files.go":                 "the record that this agent has made",
 	"fleet/nats/agent.go":            "the identity of this machine",
 	"fleet/nats/connect.go":          "credentials and certificates that the command line names",

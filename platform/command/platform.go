@@ -30,7 +30,7 @@ type Options struct {
 	// File names the members and the commands. Without members, the hosts of the address are the members.
 	File spec.Platform
 	// API breaks the members without commands; nil if there is none.
-	API platform.Breaker
+	API platform.Backend
 	// Journals is the directory of the journals of all drills.
 	Journals string
 	// Watch starts the watchdog, see [platform.DeploymentOptions].
@@ -40,8 +40,8 @@ type Options struct {
 // Kind is the kind of these platforms in journals.
 const Kind = "command"
 
-// breaker is a [platform.Breaker] of commands.
-type breaker struct {
+// backend is a [platform.Backend] of commands.
+type backend struct {
 	actions map[string]spec.Commands
 
 	mu    sync.Mutex
@@ -68,12 +68,12 @@ func New(o Options) (*platform.Deployment, error) {
 			return nil, fmt.Errorf("actions.%s.%w", name, err)
 		}
 	}
-	breakers := []platform.Breaker{&breaker{actions: o.File.Actions}}
+	backends := []platform.Backend{&backend{actions: o.File.Actions}}
 	if o.API != nil {
-		breakers = slices.Insert(breakers, 0, o.API)
+		backends = slices.Insert(backends, 0, o.API)
 	}
 	return platform.NewDeployment(platform.DeploymentOptions{URI: o.URI, Members: o.File.Members, Journals: o.Journals,
-		Watch: o.Watch, Breakers: breakers})
+		Watch: o.Watch, Backends: backends})
 }
 
 // hostsOf are the members of a deployment that no platform file describes.
@@ -93,7 +93,7 @@ func hostsOf(a mongouri.Address) (list []spec.PlatformMember, err error) {
 	return list, nil
 }
 
-func (b *breaker) Actions() (list []*fault.Action) {
+func (b *backend) Actions() (list []*fault.Action) {
 	for _, a := range fault.Everywhere() {
 		if _, ok := b.actions[a.Name]; ok {
 			list = append(list, a)
@@ -102,21 +102,21 @@ func (b *breaker) Actions() (list []*fault.Action) {
 	return list
 }
 
-func (b *breaker) Kind() string { return Kind }
+func (b *backend) Kind() string { return Kind }
 
-func (b *breaker) Close() error { return nil }
+func (b *backend) Close() error { return nil }
 
-func (b *breaker) Machine(m spec.PlatformMember) string { return m.Machine }
+func (b *backend) Machine(m spec.PlatformMember) string { return m.Machine }
 
-var _ platform.Checker = (*breaker)(nil)
+var _ platform.Checker = (*backend)(nil)
 
-func (b *breaker) Check(f spec.Fault) error {
+func (b *backend) Check(f spec.Fault) error {
 	_, err := b.commandsOf(f)
 	return err
 }
 
 // commandsOf returns the commands of a fault.
-func (b *breaker) commandsOf(f spec.Fault) (spec.Commands, error) {
+func (b *backend) commandsOf(f spec.Fault) (spec.Commands, error) {
 	if f.Exec != nil {
 		b.mu.Lock()
 		b.execs = append(b.execs, *f.Exec)
@@ -137,7 +137,7 @@ func (b *breaker) commandsOf(f spec.Fault) (spec.Commands, error) {
 	return b.actions[f.Strike.Action], nil
 }
 
-func (b *breaker) Steps(_ context.Context, f spec.Fault, m *spec.PlatformMember) (platform.Steps, error) {
+func (b *backend) Steps(_ context.Context, f spec.Fault, m *spec.PlatformMember) (platform.Steps, error) {
 	c, err := b.commandsOf(f)
 	if err != nil {
 		return platform.Steps{}, err
@@ -190,11 +190,11 @@ func (Healer) Heal(text json.RawMessage, hide func(string) string) (platform.Ste
 	return step("the heal command", u.Heal, u.Env, u.Timeout, func(text string) string { return hide(known.Hide(text)) }), nil
 }
 
-func (b *breaker) Heal(text json.RawMessage, hide func(string) string) (platform.Step, error) {
+func (b *backend) Heal(text json.RawMessage, hide func(string) string) (platform.Step, error) {
 	return Healer{}.Heal(text, hide)
 }
 
-func (b *breaker) Learn(k *redact.Known) {
+func (b *backend) Learn(k *redact.Known) {
 	learnEnvironment(k)
 	b.mu.Lock()
 	defer b.mu.Unlock()

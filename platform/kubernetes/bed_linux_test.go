@@ -80,7 +80,7 @@ func newBed(t *testing.T) (*bed, bool) {
 		t.Fatal(err)
 	}
 	b.platform, err = platform.NewDeployment(platform.DeploymentOptions{URI: uri, Members: b.set.Members(),
-		Journals: b.journals, Breakers: []platform.Breaker{b.set}})
+		Journals: b.journals, Backends: []platform.Backend{b.set}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -38,8 +38,8 @@ const (
 	labLabel = "plimsoll-lab"
 	// labFile has the lab as it is known, below its directory.
 	labFile = "lab.json"
-	// lookEvery is how often the state of pods is read while they start or end.
-	lookEvery = 500 * time.Millisecond
+	// pollEvery is how often the state of pods is read while they start or end.
+	pollEvery = 500 * time.Millisecond
 	// removeWithin is how long the cluster may take to remove pods and volumes.
 	removeWithin = 3 * time.Minute
 )
@@ -231,7 +231,7 @@ func (l Labs) awaitPods(ctx context.Context, c *cluster, asked spec.Lab, id stri
 			}
 		}
 		shown.See(why)
-		if cause := wait.Sleep(ctx, lookEvery); cause != nil {
+		if cause := wait.Sleep(ctx, pollEvery); cause != nil {
 			return fmt.Errorf("%w: %s", cause, cmp.Or(strings.Join(why, "; "), "the pods of the members are not ready"))
 		}
 	}
@@ -344,7 +344,7 @@ func (c *cluster) remove(ctx context.Context, label string) error {
 		if left == 0 {
 			return nil
 		}
-		if cause := wait.Sleep(ctx, lookEvery); cause != nil {
+		if cause := wait.Sleep(ctx, pollEvery); cause != nil {
 			return cause
 		}
 	}

@@ -126,7 +126,7 @@ func (s *Set) form(ctx context.Context, asked spec.Lab) error {
 		if problem = s.formed(ctx, asked, config); problem == nil {
 			return nil
 		}
-		if cause := wait.Sleep(ctx, lookEvery); cause != nil {
+		if cause := wait.Sleep(ctx, pollEvery); cause != nil {
 			return fmt.Errorf("%w: %w", cause, problem)
 		}
 	}

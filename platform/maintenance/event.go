@@ -69,8 +69,8 @@ func (e *event) saw(format string, a ...any) {
 	e.known.Hit, e.known.Evidence = true, fmt.Sprintf(format, a...)
 }
 
-// strikes notes the target and the members that the event concerns.
-func (e *event) strikes(target string, members ...record.LabMember) {
+// affects notes the target and the members that the event concerns.
+func (e *event) affects(target string, members ...record.LabMember) {
 	e.known.Target = target
 	for _, m := range members {
 		e.known.Members = append(e.known.Members, m.Name)

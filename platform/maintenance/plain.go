@@ -59,7 +59,7 @@ func (e *event) indexBuild(ctx context.Context) (func(context.Context) error, er
 	if err != nil {
 		return nil, err
 	}
-	e.strikes(d.Database+"."+name, slices.DeleteFunc(members, func(m record.LabMember) bool { return !holdsData(m) })...)
+	e.affects(d.Database+"."+name, slices.DeleteFunc(members, func(m record.LabMember) bool { return !holdsData(m) })...)
 	e.clean = drop
 	return func(ctx context.Context) error {
 		return d.connect(ctx, d.URI, func(c server.Commander) error { return e.build(ctx, c, name, field) })
@@ -120,7 +120,7 @@ func (e *event) compaction(ctx context.Context) (func(context.Context) error, er
 	if err != nil {
 		return nil, err
 	}
-	e.strikes(m.Name, m)
+	e.affects(m.Name, m)
 	before, err := e.count(ctx, m, "compact")
 	if err != nil {
 		return nil, err
@@ -178,7 +178,7 @@ func (e *event) chunkMigration(ctx context.Context) (func(context.Context) error
 	if err != nil {
 		return nil, err
 	}
-	e.strikes(ns+" from "+one.from+" to "+one.to, append(inSet(members, one.from), inSet(members, one.to)...)...)
+	e.affects(ns+" from "+one.from+" to "+one.to, append(inSet(members, one.from), inSet(members, one.to)...)...)
 	return func(ctx context.Context) error {
 		return d.connect(ctx, d.URI, func(c server.Commander) error { return e.move(ctx, c, ns, one) })
 	}, nil

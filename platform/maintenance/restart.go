@@ -25,7 +25,7 @@ func (e *event) stepDown(ctx context.Context) (func(context.Context) error, erro
 	if old.Role != "primary" {
 		return nil, fmt.Errorf("%s is not a primary, but a %s", old.Name, old.Role)
 	}
-	e.strikes(old.Name, old)
+	e.affects(old.Name, old)
 	return func(ctx context.Context) error {
 		err := e.deployment.onMember(ctx, old, func(c server.Commander) error {
 			_, err := server.Query(ctx, c, server.StepDown())
@@ -87,7 +87,7 @@ func (e *event) rollingRestart(ctx context.Context) (func(context.Context) error
 		}
 		names = []string{target}
 	}
-	e.strikes(strings.Join(names, ", "), all...)
+	e.affects(strings.Join(names, ", "), all...)
 	e.known.Unseats = len(all) > len(names)
 	return func(ctx context.Context) error {
 		r := &rolling{event: e, before: members, began: time.Now()}

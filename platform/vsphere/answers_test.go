@@ -119,7 +119,7 @@ type operation struct {
 }
 
 // operations are all that Plimsoll does with vCenter. Each action is injected, seen and reverted.
-func (c *center) operations(t *testing.T, b *Breaker, s *Storage) []operation {
+func (c *center) operations(t *testing.T, b *Backend, s *Storage) []operation {
 	t.Helper()
 	nothing := func(context.Context) error { return nil }
 	apply := func(ctx context.Context) error { _, err := s.Apply(ctx, vspheretest.Other); return err }

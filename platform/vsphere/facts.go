@@ -16,13 +16,13 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
-func (b *Breaker) Describe(ctx context.Context, round *record.DrillRound) error {
+func (b *Backend) Describe(ctx context.Context, round *record.DrillRound) error {
 	round.VSphere = b.Facts(ctx)
 	return nil
 }
 
 // Facts reads what vCenter reports of the machines of the members. What cannot be read is named in the result.
-func (b *Breaker) Facts(ctx context.Context) *record.VSphere {
+func (b *Backend) Facts(ctx context.Context) *record.VSphere {
 	ctx, cancel := context.WithTimeout(ctx, b.client.spec.Timeout.Std())
 	defer cancel()
 	r := &reader{client: b.client, facts: &record.VSphere{Version: b.client.vim.ServiceContent.About.FullName,

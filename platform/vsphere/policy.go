@@ -38,7 +38,7 @@ type diskPolicy struct {
 
 // Storage changes the storage policy of all disks of the members, between the trials of a study.
 type Storage struct {
-	breaker  *Breaker
+	backend  *Backend
 	platform *platform.Deployment
 	members  []string
 	journals string
@@ -57,11 +57,11 @@ func OpenStorage(ctx context.Context, uri, journals string, file spec.Platform,
 		return nil, err
 	}
 	d, err := platform.NewDeployment(platform.DeploymentOptions{URI: uri, Members: file.Members, Journals: journals,
-		Breakers: []platform.Breaker{b}})
+		Backends: []platform.Backend{b}})
 	if err != nil {
 		return nil, errors.Join(err, b.Close())
 	}
-	s := &Storage{breaker: b, platform: d, journals: journals}
+	s := &Storage{backend: b, platform: d, journals: journals}
 	for _, m := range file.Members {
 		s.members = append(s.members, m.Name)
 	}
@@ -69,13 +69,13 @@ func OpenStorage(ctx context.Context, uri, journals string, file spec.Platform,
 }
 
 // Facts are what vCenter reports of the machines of the members.
-func (s *Storage) Facts(ctx context.Context) *record.VSphere { return s.breaker.Facts(ctx) }
+func (s *Storage) Facts(ctx context.Context) *record.VSphere { return s.backend.Facts(ctx) }
 
 // Apply applies a storage policy to all disks of the members. It returns when vCenter says that they comply. Before the
 // first change, the policies that the disks have are written to the journal.
 func (s *Storage) Apply(ctx context.Context, policy string) (record.StorageChange, error) {
 	change := record.StorageChange{Policy: policy}
-	c, began := s.breaker.client, time.Now()
+	c, began := s.backend.client, time.Now()
 	id, disks, err := s.prepare(ctx, &change)
 	if err != nil {
 		return change, err
@@ -105,7 +105,7 @@ func (s *Storage) Apply(ctx context.Context, policy string) (record.StorageChang
 // prepare finds the policy and the disks with the policies that they have. It changes nothing.
 func (s *Storage) prepare(ctx context.Context, change *record.StorageChange) (id string, disks []diskPolicy,
 	err error) {
-	c := s.breaker.client
+	c := s.backend.client
 	ctx, cancel := context.WithTimeout(ctx, c.spec.Timeout.Std())
 	defer cancel()
 	p, err := c.policies(ctx)
@@ -116,7 +116,7 @@ func (s *Storage) prepare(ctx context.Context, change *record.StorageChange) (id
 		return "", nil, err
 	}
 	for _, name := range s.members {
-		found, err := c.disksOf(ctx, s.breaker.vms[name])
+		found, err := c.disksOf(ctx, s.backend.vms[name])
 		if err != nil {
 			return "", nil, err
 		}
@@ -241,8 +241,8 @@ func (s *Storage) keep(disks []diskPolicy) (err error) {
 	}
 	s.revert, err = s.platform.Keep(platform.Entry{Fault: storagePolicy, Member: strings.Join(s.members, ", "),
 		Kind:    Kind,
-		Timeout: s.breaker.client.spec.Timeout.Std()}, undo{VSphere: s.breaker.client.spec,
-		Action: storagePolicy, Disks: disks}, s.breaker)
+		Timeout: s.backend.client.spec.Timeout.Std()}, undo{VSphere: s.backend.client.spec,
+		Action: storagePolicy, Disks: disks}, s.backend)
 	return err
 }
 
@@ -302,7 +302,7 @@ const (
 // or does not arrive is tolerated for the time limit of a step.
 func (s *Storage) comply(ctx context.Context, policy string, disks []diskPolicy, began time.Time,
 	change *record.StorageChange) error {
-	c := s.breaker.client
+	c := s.backend.client
 	ctx, cancel := context.WithTimeout(ctx, c.spec.Rebuild.Std())
 	defer cancel()
 	clusters := map[types.ManagedObjectReference]bool{}
@@ -365,8 +365,8 @@ func (c *client) pollCompliance(ctx context.Context, policy string, disks []disk
 // clusters stay.
 func (s *Storage) clustersOf(ctx context.Context,
 	known map[types.ManagedObjectReference]bool) map[types.ManagedObjectReference]bool {
-	for _, vm := range s.breaker.vms {
-		if m, err := s.breaker.client.look(ctx, vm); err == nil && m.vsan != nil {
+	for _, vm := range s.backend.vms {
+		if m, err := s.backend.client.look(ctx, vm); err == nil && m.vsan != nil {
 			known[*m.vsan] = true
 		}
 	}

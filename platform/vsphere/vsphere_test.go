@@ -46,7 +46,7 @@ func env(name string) string {
 type center struct {
 	*vspheretest.Center
 	file    spec.Platform
-	breaker *Breaker
+	backend *Backend
 }
 
 func newCenter(t *testing.T, addresses ...string) *center {
@@ -61,7 +61,7 @@ func newCenter(t *testing.T, addresses ...string) *center {
 	return c
 }
 
-func (c *center) open(t *testing.T) *Breaker {
+func (c *center) open(t *testing.T) *Backend {
 	t.Helper()
 	b, err := Open(t.Context(), c.file, env)
 	if err != nil {
@@ -158,8 +158,8 @@ func (c *center) deployment(t *testing.T) (*platform.Deployment, string) {
 	address := cutter(t, u.Host, state)
 	c.file.Members = []spec.PlatformMember{{Name: "db1", Address: address, VM: vm.Name}}
 	journals := filepath.Join(t.TempDir(), "journals")
-	c.breaker = c.open(t)
-	d, err := command.New(command.Options{URI: "mongodb://" + address, File: c.file, API: c.breaker, Journals: journals})
+	c.backend = c.open(t)
+	d, err := command.New(command.Options{URI: "mongodb://" + address, File: c.file, API: c.backend, Journals: journals})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -219,7 +219,7 @@ func TestActions(t *testing.T) {
 func (c *center) reset(t *testing.T) {
 	t.Helper()
 	f := spec.Fault{Strike: spec.Strike{Action: fault.VMReset, Target: "db1"}}
-	s, err := c.breaker.Steps(t.Context(), f, &c.file.Members[0])
+	s, err := c.backend.Steps(t.Context(), f, &c.file.Members[0])
 	if err != nil || s.Undo != nil {
 		t.Fatalf("%+v, %v", s, err)
 	}

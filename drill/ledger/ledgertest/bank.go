@@ -158,11 +158,11 @@ func (s *bankSession) commit(res *store.Result) {
 }
 
 // carry applies one request of a transaction, or loses it. It returns the inserts.
-func (b *Bank) carry(req *workload.Request, is Told, applied bool) (inserted []*Fate) {
+func (b *Bank) carry(req *workload.Request, is Answer, applied bool) (inserted []*Fate) {
 	for _, doc := range req.Docs {
 		d := Unmarshal(doc)
 		tag := Field(d, tagName).(bson.Binary)
-		f := &Fate{Document: KeyOf(Field(d, "_id")), Kind: Inserts, Told: is}
+		f := &Fate{Document: KeyOf(Field(d, "_id")), Kind: Inserts, Answer: is}
 		if applied {
 			f.Applied = 1
 			b.Docs[f.Document] = d

@@ -17,12 +17,12 @@ import (
 	"github.com/plimsoll-bench/plimsoll/workload"
 )
 
-// Told is what a client was told about a write.
-type Told int
+// Answer is what a client knows about a write.
+type Answer int
 
-// What a client was told.
+// What a client knows.
 const (
-	Open Told = iota
+	Open Answer = iota
 	Acknowledged
 	NotApplied
 	Indeterminate
@@ -67,7 +67,7 @@ const (
 
 // Fate is the truth about one write.
 type Fate struct {
-	Told             Told
+	Answer           Answer
 	Applied          int
 	Spoiled, Copied  bool
 	Stale            bool
@@ -87,23 +87,23 @@ func (w *World) Class(f *Fate) string {
 		return record.WriteCorrupt
 	case present && (f.Applied > 1 || copied):
 		return record.WriteDuplicated
-	case present && f.Told == NotApplied:
+	case present && f.Answer == NotApplied:
 		return record.WritePhantom
-	case !present && f.Told == Acknowledged && !unread:
+	case !present && f.Answer == Acknowledged && !unread:
 		return record.WriteLost
-	case unread && f.Told != NotApplied:
+	case unread && f.Answer != NotApplied:
 		return record.WriteNeverRead
-	case f.Torn && f.Told != NotApplied:
+	case f.Torn && f.Answer != NotApplied:
 		return record.WriteTorn
 	case present && f.Stale:
 		return record.WriteStale
 	case present && f.Member != "":
 		return record.WriteDiverged
-	case present && f.Told == Acknowledged:
+	case present && f.Answer == Acknowledged:
 		return record.WriteOK
 	case present:
 		return record.WriteRecovered
-	case f.Told == NotApplied:
+	case f.Answer == NotApplied:
 		return ""
 	}
 	return record.WriteDropped
@@ -251,8 +251,8 @@ func (w *World) answer(res *store.Result, n int) Mishap {
 	return m
 }
 
-// told is what the client can know after a mishap, and how often the write is applied.
-func (m Mishap) told() (Told, int) {
+// answer is what the client can know after a mishap, and how often the write is applied.
+func (m Mishap) answer() (Answer, int) {
 	switch m {
 	case Lose, Displace:
 		return Acknowledged, 0
@@ -300,7 +300,7 @@ func (w *World) Insert(doc bson.D, m Mishap) {
 		return
 	}
 	f := &Fate{Document: key, Kind: Inserts}
-	f.Told, f.Applied = m.told()
+	f.Answer, f.Applied = m.answer()
 	w.inserted[key] = f
 	w.Fates[fmt.Sprintf("%s: %x…", tagName, tag.Data[:12])] = f
 	if m == Double || m == Displace {
@@ -349,7 +349,7 @@ func (w *World) Update(u workload.Statement, m Mishap) {
 	key := KeyOf(id)
 	change := Unmarshal(u.Update)
 	f := &Fate{Document: key, Kind: Updates}
-	f.Told, f.Applied = m.told()
+	f.Answer, f.Applied = m.answer()
 	name := fmt.Sprintf("update %d", len(w.Fates))
 	if oid, own := id.(bson.ObjectID); own {
 		name = oid.Hex() + "." + Field(change, "$inc").(bson.D)[0].Key
@@ -357,15 +357,15 @@ func (w *World) Update(u workload.Statement, m Mishap) {
 	w.Fates[name] = f
 	if _, there := w.Docs[key]; !there && !u.Upsert {
 		f.Applied = 0
-		f.Told = Indeterminate // nothing is updated, and this world does not say so
-		w.Fates[name].Told = f.Told
+		f.Answer = Indeterminate // nothing is updated, and this world does not say so
+		w.Fates[name].Answer = f.Answer
 	}
 	for range f.Applied {
 		w.Apply(id, change, 1)
 	}
 	switch {
 	case m == Displace:
-		f.Told, f.Applied = Acknowledged, 0
+		f.Answer, f.Applied = Acknowledged, 0
 	case m == Spoil && u.Upsert:
 		f.Spoiled = true
 		spoilCounter(w.Docs[key], Field(change, "$inc").(bson.D)[0].Key)

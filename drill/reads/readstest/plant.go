@@ -81,7 +81,7 @@ func (w *World) fits(guarantee string, session, event, version int, before uint1
 	n := SequenceOf(e.Register, version)
 	at := w.place(e.Writer, n)
 	there := e.Seen>>version&1 == 1
-	acked := at >= 0 && w.Events[e.Writer][at].Told == reads.Acknowledged
+	acked := at >= 0 && w.Events[e.Writer][at].Answer == reads.Acknowledged
 	final := w.Final()
 	switch guarantee {
 	case reads.ReadYourWrites:
@@ -94,7 +94,7 @@ func (w *World) fits(guarantee string, session, event, version int, before uint1
 		return there && final(e.Writer, n) && e.Seen>>(version+1) == 0 && e.Seen == e.Seen&(1<<(version+1)-1)
 	case reads.WritesFollowReads:
 		next := nextWrite(w.Events[session], event)
-		return there && final(e.Writer, n) && next >= 0 && w.Events[session][next].Told == reads.Acknowledged &&
+		return there && final(e.Writer, n) && next >= 0 && w.Events[session][next].Answer == reads.Acknowledged &&
 			nextRead(w.Events[session], event) > next &&
 			(e.Writer != session || w.Events[session][next].Sequence != n) && lastDirty(e, version)
 	case reads.Written:

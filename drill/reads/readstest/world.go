@@ -240,7 +240,7 @@ func (w *World) perform(c *client) {
 	m := w.members[c.at]
 	if !c.event.Read {
 		if c.at != w.primary && c.at != w.cut {
-			c.event.Told, c.done = reads.Refused, true
+			c.event.Answer, c.done = reads.Refused, true
 			return
 		}
 		term := w.term
@@ -302,15 +302,15 @@ func (w *World) answer(c *client) {
 			c.event.Ended = 0 // it failed, or is waiting
 			return
 		}
-	case c.event.Read || c.event.Told == reads.Refused:
+	case c.event.Read || c.event.Answer == reads.Refused:
 		c.after = max(c.after, c.observed)
 	case w.cfg.Majority && !committed():
 		if !over && w.r.IntN(30) > 0 {
 			return
 		}
-		c.event.Told = reads.Indeterminate
+		c.event.Answer = reads.Indeterminate
 	default:
-		c.event.Told = reads.Acknowledged
+		c.event.Answer = reads.Acknowledged
 	}
 	if c.entry != nil && !c.event.Read {
 		c.after = max(c.after, c.entry.position())

@@ -29,19 +29,19 @@ var healPauses = []time.Duration{time.Second, 2 * time.Second, 4 * time.Second}
 // healWithin bounds a heal step of a journal that has no time limit for it.
 const healWithin = time.Minute
 
-// book is the journal of one process, in a directory of its own that the process holds.
-type book struct {
+// heldJournal is the journal of one process, in a directory of its own that the process holds.
+type heldJournal struct {
 	dir     string
 	journal *journal.Journal
 	release func()
 }
 
 // openJournal returns the journal of this process. The first call makes it.
-func (d *Deployment) openJournal() (*book, error) {
+func (d *Deployment) openJournal() (*heldJournal, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.book != nil {
-		return d.book, nil
+	if d.held != nil {
+		return d.held, nil
 	}
 	if err := os.MkdirAll(d.journals, 0o700); err != nil {
 		return nil, err
@@ -53,13 +53,13 @@ func (d *Deployment) openJournal() (*book, error) {
 	if err != nil {
 		return nil, err
 	}
-	if d.book, err = openBook(dir); err == nil && d.watch != nil {
+	if d.held, err = openHeld(dir); err == nil && d.watch != nil {
 		err = d.watch(dir)
 	}
-	return d.book, err
+	return d.held, err
 }
 
-func openBook(dir string) (*book, error) {
+func openHeld(dir string) (*heldJournal, error) {
 	release, err := record.Hold(dir)
 	if err != nil {
 		return nil, err
@@ -69,11 +69,11 @@ func openBook(dir string) (*book, error) {
 		release()
 		return nil, err
 	}
-	return &book{dir: dir, journal: j, release: release}, nil
+	return &heldJournal{dir: dir, journal: j, release: release}, nil
 }
 
 // close removes the journal if nothing is left to heal.
-func (b *book) close() error {
+func (b *heldJournal) close() error {
 	left := len(b.journal.Live())
 	err := b.journal.Close()
 	if left == 0 {
@@ -132,7 +132,7 @@ func (h Healers) Step(e Entry) (Step, error) {
 }
 
 // add writes a fault into the journal. It is on the disk when add returns.
-func (b *book) add(e Entry, undo any) (id int, err error) {
+func (b *heldJournal) add(e Entry, undo any) (id int, err error) {
 	e.Since = time.Now().UTC()
 	if undo != nil {
 		if e.Undo, err = json.Marshal(undo); err != nil {
@@ -146,7 +146,7 @@ func (b *book) add(e Entry, undo any) (id int, err error) {
 	return b.journal.Add(kindFault, e.Member, map[string]string{"entry": string(text)})
 }
 
-func (b *book) gone(id int) error { return b.journal.Gone(id) }
+func (b *heldJournal) gone(id int) error { return b.journal.Gone(id) }
 
 // entryOf reads an entry of a journal.
 func entryOf(dir string, r journal.Resource) (Entry, error) {
@@ -158,7 +158,7 @@ func entryOf(dir string, r journal.Resource) (Entry, error) {
 }
 
 // entry returns a fault that is in the journal.
-func (b *book) entry(id int) (Entry, error) {
+func (b *heldJournal) entry(id int) (Entry, error) {
 	live := b.journal.Live()
 	at := slices.IndexFunc(live, func(r journal.Resource) bool { return r.ID == id })
 	if at < 0 {
@@ -169,7 +169,7 @@ func (b *book) entry(id int) (Entry, error) {
 
 // heal reverts a fault, and takes it out of the journal. A step that fails is tried again. Then the fault stays in the
 // journal.
-func (b *book) heal(ctx context.Context, e Entry, step Step) (list []Command, err error) {
+func (b *heldJournal) heal(ctx context.Context, e Entry, step Step) (list []Command, err error) {
 	for try := 0; ; try++ {
 		var c Command
 		c, err = perform(ctx, "heal", step, cmp.Or(e.Timeout, healWithin))
@@ -188,11 +188,11 @@ func (b *book) heal(ctx context.Context, e Entry, step Step) (list []Command, er
 
 // revert heals a fault of this process by what the journal has of it.
 func (d *Deployment) revert(ctx context.Context, id int, by Healer) ([]Command, error) {
-	book, err := d.openJournal()
+	held, err := d.openJournal()
 	if err != nil {
 		return nil, err
 	}
-	e, err := book.entry(id)
+	e, err := held.entry(id)
 	if err != nil {
 		return nil, err
 	}
@@ -200,17 +200,17 @@ func (d *Deployment) revert(ctx context.Context, id int, by Healer) ([]Command, 
 	if err != nil {
 		return nil, err
 	}
-	return book.heal(ctx, e, step)
+	return held.heal(ctx, e, step)
 }
 
 // Keep writes into the journal how a change is reverted that is made next and is no fault. It is reverted by what it
 // returns, or by [HealAll] after the end of this process.
 func (d *Deployment) Keep(e Entry, undo any, by Healer) (revert func(context.Context) error, err error) {
-	book, err := d.openJournal()
+	held, err := d.openJournal()
 	if err != nil {
 		return nil, err
 	}
-	id, err := book.add(e, undo)
+	id, err := held.add(e, undo)
 	return func(ctx context.Context) error {
 		_, err := d.revert(context.WithoutCancel(ctx), id, by)
 		return err
@@ -255,7 +255,7 @@ func HealAll(ctx context.Context, journals string, healers Healers, tell func(st
 
 // heal is [HealAll] for some of the faults.
 func heal(ctx context.Context, left []Entry, healers Healers, tell func(string)) (err error) {
-	var opened = map[string]*book{}
+	var opened = map[string]*heldJournal{}
 	for _, e := range slices.Backward(left) {
 		what := e.Fault + " on " + e.Member
 		if e.Holder != 0 {
@@ -265,7 +265,7 @@ func heal(ctx context.Context, left []Entry, healers Healers, tell func(string))
 		b := opened[e.Dir]
 		if b == nil {
 			var openErr error
-			if b, openErr = openBook(e.Dir); openErr != nil {
+			if b, openErr = openHeld(e.Dir); openErr != nil {
 				err = errors.Join(err, fmt.Errorf("%s: %w", what, openErr))
 				continue
 			}

@@ -95,7 +95,7 @@ func minority(before record.Lab, faults []spec.Fault, voting int) string {
 			continue
 		}
 		for _, name := range setsOf(before) {
-			listed, up, hit := strikes(before, name, f.Strike.Target)
+			listed, up, hit := targetIn(before, name, f.Strike.Target)
 			votes := listed
 			if voting > 0 {
 				votes = voting
@@ -109,8 +109,8 @@ func minority(before record.Lab, faults []spec.Fault, voting int) string {
 	return ""
 }
 
-// strikes counts the members of a set that are listed and up, and says whether a target may be one of the latter.
-func strikes(before record.Lab, name, target string) (listed, up int, hit bool) {
+// targetIn counts the members of a set that are listed and up, and says whether a target may be one of the latter.
+func targetIn(before record.Lab, name, target string) (listed, up int, hit bool) {
 	set, role := "", target
 	if i := strings.LastIndexByte(target, '/'); i >= 0 {
 		set, role = target[:i], target[i+1:]

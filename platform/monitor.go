@@ -12,37 +12,38 @@ import (
 	"github.com/plimsoll-bench/plimsoll/internal/wait"
 )
 
-// lookEvery is the pause between two looks at a member.
-const lookEvery = 20 * time.Millisecond
+// helloEvery is the pause between two greetings to a member.
+const helloEvery = 20 * time.Millisecond
 
-// eye is Plimsoll's own connection to a member, which notices an effect of a fault without the help of a [Breaker].
-type eye struct {
+// monitor is Plimsoll's own connection to a member, which notices an effect of a fault without the help of a [Backend].
+type monitor struct {
 	member *member
 	hide   func(string) string
 	stop   context.CancelFunc
 	done   chan struct{}
 
-	mu    sync.Mutex
-	blind string    // why it cannot notice anything
-	at    time.Time // of the first effect, zero if there is none
-	text  string    // what it noticed
+	mu      sync.Mutex
+	problem string    // why it cannot notice anything
+	at      time.Time // of the first effect, zero if there is none
+	text    string    // what it noticed
 }
 
-// open looks at a member until it notices an effect, or is closed. It returns when it knows the role of the member.
-func open(m *member, hide func(string) string) *eye {
+// newMonitor watches a member until it notices an effect, or is closed. It returns when it knows the role of the
+// member.
+func newMonitor(m *member, hide func(string) string) *monitor {
 	ctx, cancel := context.WithCancel(context.Background())
-	e := &eye{member: m, hide: hide, stop: cancel, done: make(chan struct{})}
+	e := &monitor{member: m, hide: hide, stop: cancel, done: make(chan struct{})}
 	before, err := m.hello(ctx)
 	if err != nil {
-		e.blind = "did not answer before the fault either: " + e.clean(err)
+		e.problem = "did not answer before the fault either: " + e.clean(err)
 		close(e.done)
 		return e
 	}
-	go e.look(ctx, roleOf(before.Hello))
+	go e.watch(ctx, roleOf(before.Hello))
 	return e
 }
 
-func (e *eye) look(ctx context.Context, before string) {
+func (e *monitor) watch(ctx context.Context, before string) {
 	defer close(e.done)
 	opened := time.Now()
 	for ctx.Err() == nil {
@@ -69,32 +70,34 @@ func (e *eye) look(ctx context.Context, before string) {
 			e.notice(at, "broke: "+e.clean(err))
 			return
 		}
-		_ = wait.Sleep(ctx, lookEvery) // the loop ends with ctx
+		_ = wait.Sleep(ctx, helloEvery) // the loop ends with ctx
 	}
 }
 
-func (e *eye) clean(err error) string { return visible.Bounded(visible.Line(e.hide(err.Error())), 300) }
+func (e *monitor) clean(err error) string {
+	return visible.Bounded(visible.Line(e.hide(err.Error())), 300)
+}
 
-func (e *eye) notice(at time.Time, text string) {
+func (e *monitor) notice(at time.Time, text string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.at, e.text = at, text
 }
 
 // seen returns the first effect. at is zero if there is none.
-func (e *eye) seen() (at time.Time, text string) {
+func (e *monitor) seen() (at time.Time, text string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	switch {
-	case e.blind != "":
-		return time.Time{}, e.blind
+	case e.problem != "":
+		return time.Time{}, e.problem
 	case e.at.IsZero():
 		return time.Time{}, "answers as before"
 	}
 	return e.at, e.text
 }
 
-func (e *eye) close() {
+func (e *monitor) close() {
 	e.stop()
 	<-e.done
 }

@@ -19,9 +19,9 @@ import (
 	"github.com/plimsoll-bench/plimsoll/server"
 )
 
-// elsewhere returns the places where lost writes may still be: the log that members of documentdb gave up in this
+// discarded returns the places where lost writes may still be: the log that members of documentdb gave up in this
 // round, and the rollback files of mongod.
-func (a *auditor) elsewhere(ctx context.Context) []ledger.Source {
+func (a *auditor) discarded(ctx context.Context) []ledger.Source {
 	if a.target.lab == nil {
 		return nil
 	}

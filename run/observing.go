@@ -18,7 +18,7 @@ import (
 func (r *runner) startWatch() {
 	share := r.opts.share()
 	var sources []observe.Source
-	if client, err := observe.NewClient(r.opts.Team.processes()); err == nil { // not on every system
+	if client, err := observe.NewClient(r.opts.Others.processes()); err == nil { // not on every system
 		sources = append(sources, client)
 	}
 	if r.service != nil && r.service.PID > 0 {
@@ -26,7 +26,7 @@ func (r *runner) startWatch() {
 			sources = append(sources, service)
 		}
 	}
-	if host, err := observe.NewHost(); err == nil && (share.Clients <= 1 || share.Elsewhere) {
+	if host, err := observe.NewHost(); err == nil && (share.Clients <= 1 || share.Remote) {
 		sources = append(sources, host)
 	}
 	if share.Clients <= 1 {

@@ -17,7 +17,7 @@ func (a *audit) judgeReads() {
 	q.Sequence = updateOf
 	if a.final.complete {
 		q.Final = func(writer int, sequence int64) bool {
-			b := a.final.books(writer)
+			b := a.final.writer(writer)
 			return b != nil && sequence < b.w.updates.next && b.of[updates].present.has(sequence)
 		}
 	}
@@ -70,9 +70,9 @@ func operationOf(o *reads.Operation) record.ReadOperation {
 	switch {
 	case o.Read:
 		out.Kind, out.Seen = "read", seenText(o.Register, o.Seen)
-	case o.Told == reads.Acknowledged:
+	case o.Answer == reads.Acknowledged:
 		out.Told = "acknowledged"
-	case o.Told == reads.Refused:
+	case o.Answer == reads.Refused:
 		out.Told = "not applied"
 	default:
 		out.Told = "indeterminate"

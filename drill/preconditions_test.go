@@ -31,7 +31,7 @@ func TestDeploymentIsWhole(t *testing.T) {
 			before.Members = append(before.Members, member(name, "running"))
 		}
 		c.change(&before.Members[2])
-		r := &round{drill: &campaign{result: &record.Drill{}}, result: &record.DrillRound{Number: 1},
+		r := &round{drill: &runner{result: &record.Drill{}}, result: &record.DrillRound{Number: 1},
 			target: &target{before: before}}
 		err := r.isWhole()
 		if (err == nil) != (c.says == "") || err != nil && !strings.Contains(err.Error(), c.says) {

@@ -26,13 +26,13 @@ const (
 	longestAudit   = 10 * time.Minute // that a fault with stay: true has to outlast
 )
 
-// breaker injects the faults of a round at their times, verifies that they have an effect, and heals them.
-type breaker struct {
-	drill    *campaign
+// scheduler injects the faults of a round at their times, verifies that they have an effect, and heals them.
+type scheduler struct {
+	drill    *runner
 	target   *target
 	spec     spec.Drill
 	mark     <-chan time.Time // of [Options]
-	progress *standing
+	progress *statusWriter
 	events   *events
 
 	loadOver chan struct{} // closed when the load is over
@@ -46,7 +46,7 @@ type breaker struct {
 	list []*roundFault
 }
 
-// roundFault is one fault of a round. Fields that change after the injection are guarded by the breaker's lock.
+// roundFault is one fault of a round. Fields that change after the injection are guarded by the lock of the scheduler.
 type roundFault struct {
 	platform.Injection
 	spec     spec.Fault
@@ -58,14 +58,14 @@ type roundFault struct {
 	failed   bool // of an event: it failed, or did not end in time
 }
 
-func newBreaker(c *campaign, asked spec.Drill, t *target, e *events) *breaker {
-	return &breaker{drill: c, target: t, spec: asked, mark: c.o.Mark, progress: c.progress, events: e,
+func newScheduler(c *runner, asked spec.Drill, t *target, e *events) *scheduler {
+	return &scheduler{drill: c, target: t, spec: asked, mark: c.o.Mark, progress: c.progress, events: e,
 		loadOver: make(chan struct{})}
 }
 
-// schedule starts one goroutine for each fault. ctx ends with the load, after as [campaign.afterLoad] says. loadBegan
+// start begins one goroutine for each fault. ctx ends with the load, after as [runner.afterLoad] says. loadBegan
 // is when the load began.
-func (b *breaker) schedule(ctx, after context.Context, loadBegan time.Time) {
+func (b *scheduler) start(ctx, after context.Context, loadBegan time.Time) {
 	measured := loadBegan.Add(b.spec.Run.Load.Warmup.Std())
 	end := measured.Add(b.spec.Measured())
 	b.latest = end.Add(b.spec.Recovery.Std())
@@ -96,23 +96,23 @@ func isEvent(f spec.Fault) bool {
 }
 
 // hasEvents reports whether the drill has planned events. Its load goes on until they have ended.
-func (b *breaker) hasEvents() bool { return slices.ContainsFunc(b.spec.Faults, isEvent) }
+func (b *scheduler) hasEvents() bool { return slices.ContainsFunc(b.spec.Faults, isEvent) }
 
 // loadEnded cancels faults that are not injected yet, and heals the others except those that stay.
-func (b *breaker) loadEnded() { b.once.Do(func() { close(b.loadOver) }) }
+func (b *scheduler) loadEnded() { b.once.Do(func() { close(b.loadOver) }) }
 
 // wait returns when all faults are healed or cancelled, except those that stay.
-func (b *breaker) wait() { b.running.Wait() }
+func (b *scheduler) wait() { b.running.Wait() }
 
 // waiting returns a channel that is closed when all faults are healed or cancelled and all events have ended.
-func (b *breaker) waiting() <-chan struct{} {
+func (b *scheduler) waiting() <-chan struct{} {
 	done := make(chan struct{})
 	go func() { b.under.Wait(); close(done) }()
 	return done
 }
 
 // sleepUntil returns false if the load or the drill ends first.
-func (b *breaker) sleepUntil(ctx context.Context, at time.Time) bool {
+func (b *scheduler) sleepUntil(ctx context.Context, at time.Time) bool {
 	t := time.NewTimer(time.Until(at))
 	defer t.Stop()
 	select {
@@ -125,7 +125,7 @@ func (b *breaker) sleepUntil(ctx context.Context, at time.Time) bool {
 }
 
 // run injects one fault, verifies it, waits, and heals it. It calls over when an event has ended.
-func (b *breaker) run(ctx, after context.Context, asked spec.Fault, due, until time.Time, over func()) {
+func (b *scheduler) run(ctx, after context.Context, asked spec.Fault, due, until time.Time, over func()) {
 	if !b.sleepUntil(ctx, due.Add(-describeBefore)) {
 		return
 	}
@@ -180,7 +180,7 @@ func (b *breaker) run(ctx, after context.Context, asked spec.Fault, due, until t
 }
 
 // event runs a planned event until its end or its limit, verifies it, and removes what it left behind after the load.
-func (b *breaker) event(ctx, after context.Context, f *roundFault, over func()) {
+func (b *scheduler) event(ctx, after context.Context, f *roundFault, over func()) {
 	b.progress.enter(record.StageBroken)
 	b.progress.note("event", "event begun: "+f.spec.Strike.String())
 	ending := wait.Wait{Name: "end of " + f.spec.Strike.String() + " within the measured time and the time for recovery (--recovery)",
@@ -215,7 +215,7 @@ func (b *breaker) event(ctx, after context.Context, f *roundFault, over func()) 
 }
 
 // members returns the members as they are now, or as they were before the load if they cannot be queried in time.
-func (b *breaker) members(ctx context.Context) []record.LabMember {
+func (b *scheduler) members(ctx context.Context) []record.LabMember {
 	ctx, cancel := context.WithTimeout(ctx, describeBefore)
 	defer cancel()
 	if b.target.platform != nil {
@@ -227,7 +227,7 @@ func (b *breaker) members(ctx context.Context) []record.LabMember {
 }
 
 // inject ignores an interruption of the load, so that no fault is left half injected and unknown.
-func (b *breaker) inject(after context.Context, f *roundFault) (err error) {
+func (b *scheduler) inject(after context.Context, f *roundFault) (err error) {
 	injecting := wait.Wait{Name: "injection of " + f.spec.Strike.String(), Limit: injectAtMost}
 	if f.spec.Strike.Action == fault.AddMember { // it copies all data
 		injecting.Limit = b.spec.Measured() + b.spec.Recovery.Std()
@@ -235,7 +235,7 @@ func (b *breaker) inject(after context.Context, f *roundFault) (err error) {
 	return injecting.Do(after, func(ctx context.Context) error { return b.injectIn(ctx, f) })
 }
 
-func (b *breaker) injectIn(ctx context.Context, f *roundFault) error {
+func (b *scheduler) injectIn(ctx context.Context, f *roundFault) error {
 	injection, err := f.injector.Inject(ctx)
 	b.locked(func() {
 		f.Injection = injection
@@ -249,7 +249,7 @@ func (b *breaker) injectIn(ctx context.Context, f *roundFault) error {
 }
 
 // verify looks for an effect until a moment; zero is after the heal.
-func (b *breaker) verify(ctx context.Context, f *roundFault, until time.Time) {
+func (b *scheduler) verify(ctx context.Context, f *roundFault, until time.Time) {
 	limit := verifyAtMost
 	switch {
 	case until.IsZero():
@@ -269,7 +269,7 @@ func (b *breaker) verify(ctx context.Context, f *roundFault, until time.Time) {
 }
 
 // revert heals a fault, or removes what an event left behind, even after an interrupt.
-func (b *breaker) revert(after context.Context, f *roundFault) (injection platform.Injection, err error) {
+func (b *scheduler) revert(after context.Context, f *roundFault) (injection platform.Injection, err error) {
 	ctx, stop := wait.Must(after)
 	defer stop()
 	healing := wait.Wait{Name: "revert of " + f.spec.Strike.String(), Limit: b.drill.within(healAtMost)}
@@ -281,7 +281,7 @@ func (b *breaker) revert(after context.Context, f *roundFault) (injection platfo
 	return injection, err
 }
 
-func (b *breaker) heal(after context.Context, f *roundFault) {
+func (b *scheduler) heal(after context.Context, f *roundFault) {
 	b.progress.enter(record.StageHealing)
 	injection, err := b.revert(after, f)
 	b.locked(func() {
@@ -299,7 +299,7 @@ func (b *breaker) heal(after context.Context, f *roundFault) {
 }
 
 // unhealed counts the faults that are in place.
-func (b *breaker) unhealed() (n int) {
+func (b *scheduler) unhealed() (n int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, f := range b.list {
@@ -311,7 +311,7 @@ func (b *breaker) unhealed() (n int) {
 }
 
 // healRest heals the faults that stay until the audit is over.
-func (b *breaker) healRest(after context.Context) {
+func (b *scheduler) healRest(after context.Context) {
 	for _, f := range b.ordered() {
 		if f.spec.Stay && f.Injected() && f.Healed.IsZero() {
 			b.heal(after, f)
@@ -326,7 +326,7 @@ var externalFault = spec.ParseStrike("external")
 func anywhere(f record.DrillFault) bool { return f.Fault.Target == "" }
 
 // external waits until the user marks the beginning and the end of a fault.
-func (b *breaker) external(ctx context.Context, end time.Time) {
+func (b *scheduler) external(ctx context.Context, end time.Time) {
 	ctx, cancel := context.WithDeadline(ctx, end)
 	defer cancel()
 	go func() {
@@ -355,16 +355,16 @@ func (b *breaker) external(ctx context.Context, end time.Time) {
 	}
 }
 
-func (b *breaker) add(f *roundFault) { b.locked(func() { b.list = append(b.list, f) }) }
+func (b *scheduler) add(f *roundFault) { b.locked(func() { b.list = append(b.list, f) }) }
 
-func (b *breaker) locked(change func()) {
+func (b *scheduler) locked(change func()) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	change()
 }
 
 // ordered returns the injected faults by time, then those that could not be injected.
-func (b *breaker) ordered() []*roundFault {
+func (b *scheduler) ordered() []*roundFault {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	list := slices.Clone(b.list)
@@ -381,7 +381,7 @@ func (b *breaker) ordered() []*roundFault {
 }
 
 // faults returns all faults for the record. Their times are left out as long as the clock is not known.
-func (b *breaker) faults(c runClock) []record.DrillFault {
+func (b *scheduler) faults(c runClock) []record.DrillFault {
 	list := []record.DrillFault{}
 	for _, f := range b.ordered() {
 		b.mu.Lock()
@@ -429,7 +429,7 @@ func commandsOf(list []platform.Command, c runClock) (out []record.DrillCommand)
 }
 
 // inPlace returns the faults that are in effect now.
-func (b *breaker) inPlace() (list []record.LabFault) {
+func (b *scheduler) inPlace() (list []record.LabFault) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, f := range b.list {
@@ -441,7 +441,7 @@ func (b *breaker) inPlace() (list []record.LabFault) {
 }
 
 // intended returns the numbers of the faults that stay until the audit is over.
-func (b *breaker) intended() map[int]bool {
+func (b *scheduler) intended() map[int]bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	ids := map[int]bool{}
@@ -452,7 +452,7 @@ func (b *breaker) intended() map[int]bool {
 }
 
 // tookPrimary reports whether a fault took a primary away. If the failure mode is unknown, that is assumed.
-func (b *breaker) tookPrimary() bool {
+func (b *scheduler) tookPrimary() bool {
 	return slices.ContainsFunc(b.ordered(), func(f *roundFault) bool {
 		if !f.Injected() {
 			return false
@@ -463,7 +463,7 @@ func (b *breaker) tookPrimary() bool {
 }
 
 // mustChange returns the sets in which another member had to become the primary.
-func (b *breaker) mustChange() (sets []string) {
+func (b *scheduler) mustChange() (sets []string) {
 	for _, set := range setsOf(b.target.before) {
 		members := membersOf(b.target.before, set)
 		if members < 2 || members-b.mostDown(set) <= members/2 { // nobody else, or no majority, is left
@@ -480,7 +480,7 @@ func (b *breaker) mustChange() (sets []string) {
 
 // everDown counts the members of a set with data that were down or cut off at some time. Each counts once, however
 // many faults struck it.
-func (b *breaker) everDown(set string) int {
+func (b *scheduler) everDown(set string) int {
 	down := map[string]bool{}
 	for _, f := range b.ordered() {
 		if f.Injected() && f.TakesDown {
@@ -491,7 +491,7 @@ func (b *breaker) everDown(set string) int {
 }
 
 // mostDown is the greatest number of a set's members with data that were down or cut off at the same time.
-func (b *breaker) mostDown(set string) int {
+func (b *scheduler) mostDown(set string) int {
 	list := b.ordered()
 	most := 0
 	for _, one := range list {
@@ -509,7 +509,7 @@ func (b *breaker) mostDown(set string) int {
 
 // worstSet returns how many members with data were down at the same time in the set that lost the greatest share, and
 // how many it has. Without a platform, the number of members is what the set reports.
-func (b *breaker) worstSet() (down, members int) {
+func (b *scheduler) worstSet() (down, members int) {
 	if len(b.target.before.Members) == 0 {
 		return 0, len(b.target.identity.Hello.Data())
 	}

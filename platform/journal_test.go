@@ -19,7 +19,7 @@ func TestSpentJournals(t *testing.T) {
 			t.Fatal(err)
 		}
 		if name == "reverted" || name == "fault" {
-			b, err := openBook(dir)
+			b, err := openHeld(dir)
 			if err != nil {
 				t.Fatal(err)
 			}

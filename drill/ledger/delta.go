@@ -16,14 +16,14 @@ import (
 // magic begins a hand-over. Its last byte is the version of the format.
 const magic = "PLMLDG\x00\x05"
 
-// News returns everything since the last call, for [Part.Take]. One goroutine calls it. The streams may run meanwhile:
-// then writes under way follow in the next hand-over.
-func (l *Ledger) News() []byte {
+// Delta returns everything since the last call, for [Remote.Take]. One goroutine calls it. The streams may run
+// meanwhile: then writes under way follow in the next hand-over.
+func (l *Ledger) Delta() []byte {
 	e := encoder{b: []byte(magic)}
 	e.put(uint64(l.opts.Run), l.opts.Seed, l.serial)
 	l.serial++
-	// The reads come before the writes, so that no read shows a write that the lanes do not have.
-	e.b = l.reads.AppendNews(e.b)
+	// The reads come before the writes, so that no read shows a write that the delta does not have.
+	e.b = l.reads.AppendDelta(e.b)
 	l.mu.Lock()
 	writers, groups := l.writers(), l.groups
 	l.mu.Unlock()
@@ -58,8 +58,8 @@ func (e *encoder) signed(numbers ...int64) {
 func (e *encoder) writer(w *writer) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	absent := w.absent[w.told:]
-	w.told = len(w.absent)
+	absent := w.absent[w.handed:]
+	w.handed = len(w.absent)
 	e.put(uint64(w.number), uint64(w.missed), uint64(w.wrong), uint64(len(absent)))
 	for _, n := range w.skipped {
 		e.put(uint64(n))
@@ -68,10 +68,10 @@ func (e *encoder) writer(w *writer) {
 		e.put(uint64(a.kind), uint64(a.sequence))
 		e.signed(a.begun)
 	}
-	e.lane(&w.inserts)
-	e.lane(&w.updates)
-	e.undecided(w.open[w.openTold:])
-	w.openTold = len(w.open)
+	e.outcomes(&w.inserts)
+	e.outcomes(&w.updates)
+	e.undecided(w.open[w.openHanded:])
+	w.openHanded = len(w.open)
 }
 
 // undecided appends transactions of unknown result.
@@ -88,9 +88,9 @@ func (e *encoder) undecided(list []undecided) {
 	}
 }
 
-// lane appends the states since the first that was not settled, the new marks as differences, and the times of the
+// outcomes appends the states since the first that was not settled, the new marks as differences, and the times of the
 // ring.
-func (e *encoder) lane(l *lane) {
+func (e *encoder) outcomes(l *outcomes) {
 	from := l.handed
 	e.put(uint64(from), uint64(l.next), uint64(len(l.ring)), uint64(len(l.marks)-l.marked))
 	for n := from; n < l.next; n += 4 {
@@ -147,34 +147,34 @@ func (e *encoder) groups(g *groups) {
 
 var errDamaged = errors.New("ledger: what a load process handed over is damaged")
 
-// Part is the ledger of another process of the run, in the ledger of the process that audits.
-type Part struct {
+// Remote is the ledger of another process of the run, in the ledger of the process that audits.
+type Remote struct {
 	l     *Ledger
 	shift int64 // to be added to all times
-	reads *reads.Part
+	reads *reads.Remote
 	next  uint64 // serial number
 	bad   error
 }
 
-// Part returns an empty part. shift is added to the run times of the other process.
-func (l *Ledger) Part(shift time.Duration) *Part {
-	return &Part{l: l, shift: int64(shift), reads: l.reads.Part(int64(shift))}
+// Remote returns an empty one. shift is added to the run times of the other process.
+func (l *Ledger) Remote(shift time.Duration) *Remote {
+	return &Remote{l: l, shift: int64(shift), reads: l.reads.Remote(int64(shift))}
 }
 
-// Take adds what [Ledger.News] of the other process returned. After an error the part is incomplete, and Take returns
-// the same error again.
-func (p *Part) Take(news []byte) error {
+// Take adds what [Ledger.Delta] of the other process returned. After an error the ledger is incomplete, and Take
+// returns the same error again.
+func (p *Remote) Take(delta []byte) error {
 	if p.bad == nil {
-		p.bad = p.take(news)
+		p.bad = p.take(delta)
 	}
 	return p.bad
 }
 
-func (p *Part) take(news []byte) error {
-	if len(news) < len(magic)+4 || string(news[:len(magic)]) != magic {
+func (p *Remote) take(delta []byte) error {
+	if len(delta) < len(magic)+4 || string(delta[:len(magic)]) != magic {
 		return errDamaged
 	}
-	body, sum := news[:len(news)-4], binary.LittleEndian.Uint32(news[len(news)-4:])
+	body, sum := delta[:len(delta)-4], binary.LittleEndian.Uint32(delta[len(delta)-4:])
 	if crc32.Checksum(body, castagnoli) != sum {
 		return errDamaged
 	}
@@ -193,10 +193,10 @@ func (p *Part) take(news []byte) error {
 		number := int(d.Get(MaxWriters - 1))
 		w := p.l.by[number]
 		if w == nil {
-			w = &writer{number: number, part: p}
+			w = &writer{number: number, remote: p}
 			p.l.by[number] = w
 		}
-		if w.part != p {
+		if w.remote != p {
 			return fmt.Errorf("ledger: two processes have a writer %d. Give each process its own numbers (Options.First)", number)
 		}
 		d.writer(w)
@@ -224,10 +224,10 @@ func (d *decoder) writer(w *writer) {
 		a := absence{kind: kind(d.Get(uint64(kinds) - 1)), sequence: int64(d.Get(maxSequence)), begun: d.Signed() + d.shift}
 		w.absent = append(w.absent, a)
 	}
-	d.lane(&w.inserts)
-	d.lane(&w.updates)
+	d.outcomes(&w.inserts)
+	d.outcomes(&w.updates)
 	for _, a := range w.absent {
-		if !w.lane(a.kind).known(a.sequence) {
+		if !w.outcomes(a.kind).known(a.sequence) {
 			d.Fail()
 		}
 	}
@@ -253,7 +253,7 @@ func (d *decoder) undecided(w *writer) {
 	}
 }
 
-func (d *decoder) lane(l *lane) {
+func (d *decoder) outcomes(l *outcomes) {
 	from, next := int64(d.Get(maxSequence)), int64(d.Get(maxSequence))
 	ring, marks := d.Get(math.MaxInt32), d.Get(math.MaxInt32)
 	states := d.Take(uint64(max(0, next-from)+3) / 4)
@@ -297,7 +297,7 @@ func (d *decoder) lane(l *lane) {
 }
 
 // enlarge makes room for more times. The ring of another process is as large as its writes need.
-func (l *lane) enlarge(size int) {
+func (l *outcomes) enlarge(size int) {
 	if len(l.ring) >= size {
 		return
 	}

@@ -15,7 +15,7 @@ import (
 type guarantees struct {
 	asked     spec.Durability
 	target    *target
-	breaks    *breaker
+	scheduler *scheduler
 	primaries *primaries
 	members   int // that hold data
 }
@@ -28,7 +28,7 @@ func (g *guarantees) circumstances() circumstances {
 		majorityJournal: t.concerns.MajorityJournal, changed: g.primaries.changed,
 		hidden: t.lab == nil && (sees == seesRouters || server.Undescribed(t.identity.Kind)),
 	}
-	c.down, c.members = g.breaks.worstSet()
+	c.down, c.members = g.scheduler.worstSet()
 	if server.IgnoresConcerns(t.identity.Kind) && !g.asked.Says() {
 		c.topology = gateway
 	}
@@ -45,7 +45,7 @@ func (g *guarantees) majorityWrites() bool {
 func (g *guarantees) majorityLasts() bool {
 	for _, set := range setsOf(g.target.before) {
 		c := circumstances{concern: writeConcern{w: levelMajority}, topology: "replica set", changed: g.primaries.changed,
-			members: membersOf(g.target.before, set), down: g.breaks.everDown(set)}
+			members: membersOf(g.target.before, set), down: g.scheduler.everDown(set)}
 		if loss, _ := c.promise(); loss != spec.LossNone {
 			return false
 		}

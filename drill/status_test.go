@@ -22,7 +22,7 @@ func TestStanding(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := newStanding(silent{}, w, time.Now, 3)
+	s := newStatusWriter(silent{}, w, time.Now, 3)
 	s.round(2, time.Minute)
 	s.loadBegan()
 	s.enter(record.StageBroken)

@@ -32,9 +32,9 @@ type page struct {
 	same state
 }
 
-// lane is a numbered sequence of writes of one writer. Only the last two pages change, because a writer settles its
-// writes before it begins others.
-type lane struct {
+// outcomes are those of the numbered writes of one kind of a writer. Only the last two pages change, because a writer
+// settles its writes before it begins others.
+type outcomes struct {
 	next  int64 // sequence of the next write
 	pages []page
 	ring  []int64  // exact acknowledgement times of the last writes, by sequence modulo length
@@ -54,12 +54,12 @@ type lane struct {
 // ringSize returns the power of two that is at most n, and at least 64.
 func ringSize(n int) int { return 1 << (bits.Len(uint(max(n, 64))) - 1) }
 
-func newLane(recent int) lane {
-	return lane{ring: make([]int64, recent), took: make([]uint32, recent)}
+func newOutcomes(recent int) outcomes {
+	return outcomes{ring: make([]int64, recent), took: make([]uint32, recent)}
 }
 
 // begin reserves n sequence numbers and returns the first.
-func (l *lane) begin(n int64) int64 {
+func (l *outcomes) begin(n int64) int64 {
 	first := l.next
 	l.next += n
 	for int64(len(l.pages))*pageWrites < l.next {
@@ -69,7 +69,7 @@ func (l *lane) begin(n int64) int64 {
 }
 
 // grow adds a page. The previous page may still change, so the one before that is compacted.
-func (l *lane) grow() {
+func (l *outcomes) grow() {
 	if n := len(l.pages); n >= 2 {
 		l.pages[n-2].compact()
 	}
@@ -93,11 +93,11 @@ func (p *page) compact() {
 	p.bits, p.same = nil, state(first&3)
 }
 
-// mostShards is the most shards that a lane distinguishes.
+// mostShards is the most shards that outcomes distinguish.
 const mostShards = 255
 
 // place sets the shard of a write.
-func (l *lane) place(sequence int64, shard int) {
+func (l *outcomes) place(sequence int64, shard int) {
 	for int64(len(l.where)) <= sequence {
 		l.where = append(l.where, 0)
 	}
@@ -107,7 +107,7 @@ func (l *lane) place(sequence int64, shard int) {
 }
 
 // shardOf returns the number of the shard of a write, -1 if not known.
-func (l *lane) shardOf(sequence int64) int {
+func (l *outcomes) shardOf(sequence int64) int {
 	if sequence >= int64(len(l.where)) {
 		return -1
 	}
@@ -115,7 +115,7 @@ func (l *lane) shardOf(sequence int64) int {
 }
 
 // join notes that a write belongs to the same transaction as the one before.
-func (l *lane) join(sequence int64) {
+func (l *outcomes) join(sequence int64) {
 	for int64(len(l.joined)) <= sequence/64 {
 		l.joined = append(l.joined, 0)
 	}
@@ -124,7 +124,7 @@ func (l *lane) join(sequence int64) {
 
 // resolve sets the outcome of a write, once. sent and at are when it was sent and when the outcome was known, in run
 // time.
-func (l *lane) resolve(sequence int64, s state, sent, at int64) {
+func (l *outcomes) resolve(sequence int64, s state, sent, at int64) {
 	l.set(sequence, s)
 	if s == acknowledged {
 		i := sequence & int64(len(l.ring)-1)
@@ -136,7 +136,7 @@ func (l *lane) resolve(sequence int64, s state, sent, at int64) {
 }
 
 // set sets the state of a write, once.
-func (l *lane) set(sequence int64, s state) {
+func (l *outcomes) set(sequence int64, s state) {
 	p := &l.pages[sequence/pageWrites]
 	if p.bits == nil { // a batch of more than a page was compacted before it was settled
 		p.expand()
@@ -154,14 +154,14 @@ func (p *page) expand() {
 }
 
 // mark sets the time of a block of writes, and of earlier blocks that were never settled.
-func (l *lane) mark(block int, at int64) {
+func (l *outcomes) mark(block int, at int64) {
 	t := uint32(min(max(at, 0)/markUnit, math.MaxUint32))
 	for len(l.marks) <= block {
 		l.marks = append(l.marks, t)
 	}
 }
 
-func (l *lane) state(sequence int64) state {
+func (l *outcomes) state(sequence int64) state {
 	p := &l.pages[sequence/pageWrites]
 	if p.bits == nil {
 		return p.same
@@ -172,7 +172,7 @@ func (l *lane) state(sequence int64) state {
 
 // acknowledgedAt returns the earliest time at which a write was acknowledged, and how much later it may have been; -1
 // if not known.
-func (l *lane) acknowledgedAt(sequence int64) (at, within int64) {
+func (l *outcomes) acknowledgedAt(sequence int64) (at, within int64) {
 	if l.next-sequence <= int64(len(l.ring)) && l.state(sequence) == acknowledged {
 		return l.ring[sequence&int64(len(l.ring)-1)], 0
 	}
@@ -185,7 +185,7 @@ func (l *lane) acknowledgedAt(sequence int64) (at, within int64) {
 }
 
 // sentAt returns a time at which an acknowledged write had not been sent yet, or was being sent.
-func (l *lane) sentAt(sequence int64) int64 {
+func (l *outcomes) sentAt(sequence int64) int64 {
 	if l.next-sequence <= int64(len(l.ring)) {
 		i := sequence & int64(len(l.ring)-1)
 		return l.ring[i] - int64(l.took[i])*1000
@@ -200,20 +200,20 @@ func (l *lane) sentAt(sequence int64) int64 {
 }
 
 // known reports whether a write of this number was begun.
-func (l *lane) known(sequence int64) bool { return sequence >= 0 && sequence < l.next }
+func (l *outcomes) known(sequence int64) bool { return sequence >= 0 && sequence < l.next }
 
 // attempted reports whether a write of this number may have been begun.
-func (l *lane) attempted(sequence int64) bool { return l.known(sequence) || l.cut && sequence >= 0 }
+func (l *outcomes) attempted(sequence int64) bool { return l.known(sequence) || l.cut && sequence >= 0 }
 
 // settled moves handed past the writes that are settled, on a border of bytes.
-func (l *lane) settled() {
+func (l *outcomes) settled() {
 	for l.handed < l.next && l.state(l.handed) != open {
 		l.handed++
 	}
 	l.handed &^= 3
 }
 
-func (l *lane) bytes() int64 {
+func (l *outcomes) bytes() int64 {
 	n := int64(cap(l.pages))*16 + int64(cap(l.ring))*12 + int64(cap(l.marks))*4 + int64(cap(l.where)) +
 		int64(cap(l.joined))*8
 	for _, p := range l.pages {

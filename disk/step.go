@@ -80,8 +80,8 @@ type job struct {
 	syncs func(kinds map[string]*measure.Histogram, ops int64) int64
 }
 
-// crew has the threads of a running step.
-type crew struct {
+// stepThreads are the threads of a running step.
+type stepThreads struct {
 	p      *probe
 	job    *job
 	talls  []*tally
@@ -93,7 +93,7 @@ type crew struct {
 
 // perform runs a step for its duration, or until ctx ends or something fails, and adds it to the record.
 func (p *probe) perform(ctx context.Context, j *job) (map[string]*measure.Histogram, *record.ProbeStep, error) {
-	c := &crew{p: p, job: j, failed: make(chan error, 1), total: map[string]*measure.Histogram{}}
+	c := &stepThreads{p: p, job: j, failed: make(chan error, 1), total: map[string]*measure.Histogram{}}
 	defer undisturbed(j.threads)()
 	s := &j.step
 	s.Start = int64(time.Since(p.begin))
@@ -167,7 +167,7 @@ var runtimeSettings struct {
 	}
 }
 
-func (c *crew) start() {
+func (c *stepThreads) start() {
 	run := func(f func(t *tally, stop *atomic.Bool) error) {
 		t := &tally{kinds: map[string]*measure.Histogram{}}
 		c.talls = append(c.talls, t)
@@ -189,7 +189,7 @@ func (c *crew) start() {
 }
 
 // watch writes the results of each second until the step ends.
-func (c *crew) watch(ctx context.Context, step int) (interrupted bool, err error) {
+func (c *stepThreads) watch(ctx context.Context, step int) (interrupted bool, err error) {
 	begin := time.Now()
 	length := c.job.length
 	if length == 0 {
@@ -235,7 +235,7 @@ func (c *crew) watch(ctx context.Context, step int) (interrupted bool, err error
 }
 
 // second adds the results of the threads to the step, and writes a line of the timeline.
-func (c *crew) second(step int, at, length time.Duration, before, after device.Sample) (err error) {
+func (c *stepThreads) second(step int, at, length time.Duration, before, after device.Sample) (err error) {
 	recent := map[string]*measure.Histogram{}
 	s := record.ProbeSecond{Step: step, At: int64(at), Length: int64(length)}
 	for _, t := range c.talls {

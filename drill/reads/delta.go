@@ -8,16 +8,16 @@ import (
 	"github.com/plimsoll-bench/plimsoll/internal/varint"
 )
 
-// AppendNews appends what was noted since the last call, for [Part.Take].
-func (h *History) AppendNews(b []byte) []byte {
+// AppendDelta appends what was noted since the last call, for [Remote.Take].
+func (h *History) AppendDelta(b []byte) []byte {
 	h.mu.Lock()
 	sessions := slices.SortedFunc(maps.Values(h.sessions), func(a, b *Session) int { return a.number - b.number })
 	h.mu.Unlock()
-	var news []byte
+	var delta []byte
 	count := uint64(0)
 	for _, s := range sessions {
 		var any bool
-		if news, any = s.appendNews(news); any {
+		if delta, any = s.appendDelta(delta); any {
 			count++
 		}
 	}
@@ -30,11 +30,11 @@ func (h *History) AppendNews(b []byte) []byte {
 	}
 	h.handed = len(h.servers)
 	b = binary.AppendUvarint(b, count)
-	return append(b, news...)
+	return append(b, delta...)
 }
 
-// appendNews appends the events of a session since the last call. It returns false, and b as it was, without any.
-func (s *Session) appendNews(b []byte) ([]byte, bool) {
+// appendDelta appends the events of a session since the last call. It returns false, and b as it was, without any.
+func (s *Session) appendDelta(b []byte) ([]byte, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	from := s.handed
@@ -60,18 +60,18 @@ func (s *Session) appendNews(b []byte) ([]byte, bool) {
 	return b, true
 }
 
-// Part is the sessions of another process in a history.
-type Part struct {
+// Remote is the sessions of another process in a history.
+type Remote struct {
 	h       *History
 	shift   int64 // to be added to all times
 	servers []int // their numbers in h, by those of the other process
 }
 
-// Part returns an empty part. shift is added to the times of its sessions, which must have other numbers than those of
+// Remote returns an empty one. shift is added to the times of its sessions, which must have other numbers than those of
 // h.
-func (h *History) Part(shift int64) *Part { return &Part{h: h, shift: shift} }
+func (h *History) Remote(shift int64) *Remote { return &Remote{h: h, shift: shift} }
 
-func (p *Part) translate(e *event) {
+func (p *Remote) translate(e *event) {
 	e.sent += p.shift
 	e.ended += p.shift
 	e.server = p.servers[e.server]
@@ -80,8 +80,8 @@ func (p *Part) translate(e *event) {
 // mostName bounds the name of a server.
 const mostName = 1 << 10
 
-// Take reads what [History.AppendNews] appended. The reader is bad after invalid data.
-func (p *Part) Take(r *varint.Reader) {
+// Take reads what [History.AppendDelta] appended. The reader is bad after invalid data.
+func (p *Remote) Take(r *varint.Reader) {
 	for n := r.Get(mostServers); n > 0 && !r.Bad; n-- {
 		p.servers = append(p.servers, p.h.serverIndex(string(r.Take(r.Get(mostName)))))
 	}
@@ -91,16 +91,16 @@ func (p *Part) Take(r *varint.Reader) {
 	for n := r.Get(1 << 24); n > 0 && !r.Bad; n-- {
 		number := int(r.Get(1<<24 - 1))
 		s := p.h.Session(number)
-		if s.part == nil && len(s.chunks) == 0 {
-			s.part = p
+		if s.remote == nil && len(s.chunks) == 0 {
+			s.remote = p
 		}
-		if s.part != p || !s.take(r) {
+		if s.remote != p || !s.take(r) {
 			r.Fail()
 		}
 	}
 }
 
-// take reads the news of a session. It returns false if they do not continue what is known.
+// take reads what is new of a session. It returns false if they do not continue what is known.
 func (s *Session) take(r *varint.Reader) bool {
 	dropped, first := int64(r.Get(1<<62)), r.Get(1<<62)
 	at := place{chunk: r.Get(1 << 62), offset: int(r.Get(chunkSize))}
@@ -121,7 +121,8 @@ func (s *Session) take(r *varint.Reader) bool {
 			s.chunks = append(s.chunks, chunk{})
 		}
 		last := len(s.chunks) - 1
-		if last < 0 || at != (place{first + uint64(last), len(s.chunks[last].bytes)}) || !s.chunks[last].take(fresh, s.part) {
+		if last < 0 || at != (place{first + uint64(last), len(s.chunks[last].bytes)}) ||
+			!s.chunks[last].take(fresh, s.remote) {
 			return false
 		}
 		at = place{chunk: at.chunk + 1}
@@ -130,7 +131,7 @@ func (s *Session) take(r *varint.Reader) bool {
 }
 
 // take appends events. It returns false if they cannot be read.
-func (c *chunk) take(fresh []byte, p *Part) bool {
+func (c *chunk) take(fresh []byte, p *Remote) bool {
 	if len(c.bytes)+len(fresh) > chunkSize {
 		return false
 	}

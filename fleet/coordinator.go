@@ -42,8 +42,8 @@ const (
 	explainAtMost = 10 * time.Second
 )
 
-// team is the clients of one run in the coordinator. One goroutine calls its methods.
-type team struct {
+// coordinator has the clients of one run. One goroutine calls its methods.
+type coordinator struct {
 	spec    spec.Run
 	opts    run.Options
 	fleet   Options
@@ -70,20 +70,20 @@ type team struct {
 // member is one client.
 type member struct {
 	Link
-	number  int
-	facts   Facts
-	ready   bool
-	gone    bool
-	silent  int // seconds without a message
-	idle    int // seconds for which the run waited for it, and it did nothing
-	busy    int // seconds for which it has loaded its records, or its load has run
-	clock   clock
-	skew    time.Duration
-	news    []byte  // of a hand-over that is not complete
-	kept    int64   // bytes of parts and news
-	told    int64   // of them, those that it knows of
-	filled  *filled // of its last order to load records
-	records int64   // of this order
+	number     int
+	facts      Facts
+	ready      bool
+	gone       bool
+	silent     int // seconds without a message
+	idle       int // seconds for which the run waited for it, and it did nothing
+	busy       int // seconds for which it has loaded its records, or its load has run
+	clock      clock
+	skew       time.Duration
+	handedOver []byte  // of a hand-over that is not complete
+	kept       int64   // bytes of chunks and hand-overs
+	confirmed  int64   // of them, those that it knows of
+	filled     *filled // of its last order to load records
+	records    int64   // of this order
 	// loading says that its messages are those of a load phase whose result is known.
 	loading bool
 	done    *result
@@ -105,21 +105,21 @@ type report struct {
 	why    error // how it failed, if it is gone
 }
 
-func newTeam(asked spec.Run, o run.Options, f Options, place Placer, living *pids) *team {
+func newCoordinator(asked spec.Run, o run.Options, f Options, place Placer, living *pids) *coordinator {
 	asked.Load.Clients = max(1, asked.Load.Clients)
-	return &team{spec: asked, opts: o, fleet: f, place: place, reports: make(chan report, int(asked.Load.Clients)),
+	return &coordinator{spec: asked, opts: o, fleet: f, place: place, reports: make(chan report, int(asked.Load.Clients)),
 		living: living}
 }
 
-// begin makes the team ready for the next load, whose sum goes to sink.
-func (t *team) begin(sink run.Sink) {
+// begin makes the clients ready for the next load, whose sum goes to sink.
+func (t *coordinator) begin(sink run.Sink) {
 	t.sink, t.passed = sink, map[string]bool{}
 	t.merger = newMerger(sink.Dims(), load.DefaultInterval, int(t.spec.Load.Clients), sink.Interval)
 }
 
 // load starts the clients, starts their load when all are ready, and receives their messages until the last one has
-// ended. It is [run.Team.Load].
-func (t *team) load(ctx context.Context, address string, sink run.Sink) (run.Teamwork, error) {
+// ended. It is [run.Clients.Load].
+func (t *coordinator) load(ctx context.Context, address string, sink run.Sink) (run.ClientsReport, error) {
 	t.begin(sink)
 	t.address = address
 	t.startAll(ctx)
@@ -127,16 +127,16 @@ func (t *team) load(ctx context.Context, address string, sink run.Sink) (run.Tea
 }
 
 // until receives the messages of the clients until the last one has ended.
-func (t *team) until(ctx context.Context) (run.Teamwork, error) {
+func (t *coordinator) until(ctx context.Context) (run.ClientsReport, error) {
 	t.await(ctx, t.alive)
 	if t.err == nil && !t.started.IsZero() {
 		t.fail(t.sink.Event(measure.Event{At: time.Since(t.started), Kind: load.EventEnd}))
 	}
-	return t.teamwork(ctx)
+	return t.result(ctx)
 }
 
-// await receives messages of the clients for as long as the team is busy. It passes on that the run ends.
-func (t *team) await(ctx context.Context, busy func() bool) {
+// await receives messages of the clients for as long as the clients are busy. It passes on that the run ends.
+func (t *coordinator) await(ctx context.Context, busy func() bool) {
 	ticker := time.NewTicker(time.Second)
 	defer ticker.Stop()
 	ended, abort := ctx.Done(), t.opts.Abort
@@ -165,7 +165,7 @@ func (t *team) await(ctx context.Context, busy func() bool) {
 }
 
 // placeAll places the clients, unless they are there, and divides the load among them.
-func (t *team) placeAll(ctx context.Context) {
+func (t *coordinator) placeAll(ctx context.Context) {
 	if t.members != nil {
 		return
 	}
@@ -194,7 +194,7 @@ func (t *team) placeAll(ctx context.Context) {
 }
 
 // share divides the load among the clients.
-func (t *team) share() {
+func (t *coordinator) share() {
 	var facts []Facts
 	for _, m := range t.members {
 		facts = append(facts, m.facts)
@@ -207,7 +207,7 @@ func (t *team) share() {
 	t.turns = turns
 }
 
-func (t *team) startAll(ctx context.Context) {
+func (t *coordinator) startAll(ctx context.Context) {
 	duty, brief, err := t.fleet.Duty.order()
 	if err != nil {
 		t.fail(err)
@@ -227,14 +227,14 @@ func (t *team) startAll(ctx context.Context) {
 	}
 }
 
-func (t *team) step(text string) {
+func (t *coordinator) step(text string) {
 	if t.opts.Progress != nil {
 		t.opts.Progress.Step(text)
 	}
 }
 
 // order is what the orders of a client have in common.
-func (t *team) order(client int) order {
+func (t *coordinator) order(client int) order {
 	turns := t.turns[client]
 	return order{
 		Spec: divide(t.spec, turns), Tool: t.opts.Tool, Command: t.opts.Command, Address: t.address,
@@ -283,11 +283,11 @@ func (m *member) command(c command) {
 // recordOf is the directory of the record of a client below that of the run.
 func recordOf(client int) string { return path.Join(record.ClientsDir, fmt.Sprintf("%02d", client)) }
 
-func (t *team) alive() bool {
+func (t *coordinator) alive() bool {
 	return slices.ContainsFunc(t.members, func(m *member) bool { return !m.gone })
 }
 
-func (t *team) each(do func(*member)) {
+func (t *coordinator) each(do func(*member)) {
 	for _, m := range t.members {
 		if !m.gone {
 			do(m)
@@ -296,13 +296,13 @@ func (t *team) each(do func(*member)) {
 }
 
 // stop ends the load after the current operations.
-func (t *team) stop() {
+func (t *coordinator) stop() {
 	t.stopping = true
 	t.each(func(m *member) { m.command(command{Stop: true}) })
 }
 
 // fail ends the run with an error.
-func (t *team) fail(err error) {
+func (t *coordinator) fail(err error) {
 	if err == nil || t.err != nil {
 		return
 	}
@@ -310,7 +310,7 @@ func (t *team) fail(err error) {
 	t.stop()
 }
 
-func (t *team) receive(r report) {
+func (t *coordinator) receive(r report) {
 	m := r.member
 	m.silent = 0
 	if r.works() && !(t.started.IsZero() && t.filling.IsZero()) && m.done == nil {
@@ -330,7 +330,7 @@ func (t *team) receive(r report) {
 }
 
 // take takes a message of a client. An error is one of the client.
-func (t *team) take(m *member, r *message) error {
+func (t *coordinator) take(m *member, r *message) error {
 	m.loading = m.loading && !r.Ready
 	if r.Began != 0 && !m.loading && !m.begun && !t.started.IsZero() {
 		offset, _ := m.clock.offset()
@@ -351,10 +351,10 @@ func (t *team) take(m *member, r *message) error {
 		}
 	case r.Pong != nil:
 		t.pong(m, *r.Pong)
-	case r.Part != nil:
-		return t.keepPart(m, r.Part)
-	case r.News != nil:
-		return t.receiveNews(m, r.News)
+	case r.Chunk != nil:
+		return t.keepChunk(m, r.Chunk)
+	case r.HandOver != nil:
+		return t.receiveHandOver(m, r.HandOver)
 	case r.Interval != nil:
 		return t.addInterval(m, r.Interval)
 	case r.Event != nil:
@@ -371,7 +371,7 @@ func (t *team) take(m *member, r *message) error {
 	return nil
 }
 
-func (t *team) addInterval(m *member, p *record.PackedInterval) error {
+func (t *coordinator) addInterval(m *member, p *record.PackedInterval) error {
 	if err := checkInterval(p, t.elapsed()); err != nil {
 		return err
 	}
@@ -387,13 +387,13 @@ func (t *team) addInterval(m *member, p *record.PackedInterval) error {
 }
 
 // ping asks a client for its clock.
-func (t *team) ping(m *member) {
+func (t *coordinator) ping(m *member) {
 	t.pings++
 	m.clock.ping(t.pings, time.Now())
 	m.command(command{Ping: t.pings})
 }
 
-func (t *team) pong(m *member, p pong) {
+func (t *coordinator) pong(m *member, p pong) {
 	m.clock.pong(p, time.Now())
 	switch {
 	case !t.started.IsZero():
@@ -410,7 +410,7 @@ func (m *member) timed() bool {
 }
 
 // startLoad sends all clients the same start time, slightly ahead and each by its own clock, once all are ready.
-func (t *team) startLoad() {
+func (t *coordinator) startLoad() {
 	if t.stopping || slices.ContainsFunc(t.members, func(m *member) bool { return !m.timed() }) {
 		return
 	}
@@ -434,7 +434,7 @@ func (t *team) startLoad() {
 }
 
 // finish receives the result of a client.
-func (t *team) finish(m *member, r *result) {
+func (t *coordinator) finish(m *member, r *result) {
 	m.done = r
 	m.Close()
 	err := r.err()
@@ -459,7 +459,7 @@ func (t *team) finish(m *member, r *result) {
 }
 
 // leave notes the end of the process of a client.
-func (t *team) leave(m *member, failed error) {
+func (t *coordinator) leave(m *member, failed error) {
 	why := ""
 	if failed != nil {
 		why = failed.Error()
@@ -492,7 +492,7 @@ func (t *team) leave(m *member, failed error) {
 
 // lose notes the loss of a client. The load of the others is not the specified one. They go on without it, or end too
 // if the load must be as specified.
-func (t *team) lose(m *member, status, why string) {
+func (t *coordinator) lose(m *member, status, why string) {
 	m.status, m.why = status, why
 	if closed(t.opts.Abort) { // the run ends anyway
 		t.fail(t.merger.end(m.number))
@@ -516,7 +516,7 @@ func (t *team) lose(m *member, status, why string) {
 
 // watch counts the seconds without a message of each client. It counts its own ticks, so that a suspended machine does
 // not lose its clients.
-func (t *team) watch() {
+func (t *coordinator) watch() {
 	t.seconds++
 	behind := len(t.reports) > 0 // messages wait for this process, which may be why a client seems silent
 	t.each(func(m *member) {
@@ -548,7 +548,7 @@ func (t *team) watch() {
 }
 
 // awaits reports whether the run waits for a client.
-func (t *team) awaits(m *member) bool {
+func (t *coordinator) awaits(m *member) bool {
 	if !t.filling.IsZero() {
 		return m.filled == nil
 	}
@@ -556,7 +556,7 @@ func (t *team) awaits(m *member) bool {
 }
 
 // lacks says what an idle client has not done.
-func (t *team) lacks(m *member) string {
+func (t *coordinator) lacks(m *member) string {
 	switch {
 	case !t.filling.IsZero():
 		return "loaded no records"
@@ -569,7 +569,7 @@ func (t *team) lacks(m *member) string {
 }
 
 // pass passes on an event of a client. Events of all clients at the same time are passed once.
-func (t *team) pass(m *member, e measure.Event) {
+func (t *coordinator) pass(m *member, e measure.Event) {
 	switch e.Kind {
 	case load.EventEnd:
 		return
@@ -598,12 +598,12 @@ func closed(ch <-chan struct{}) bool {
 	}
 }
 
-func (t *team) teamwork(ctx context.Context) (run.Teamwork, error) {
+func (t *coordinator) result(ctx context.Context) (run.ClientsReport, error) {
 	// There is nothing to resume any more. A coordinator of several runs has its directory elsewhere.
 	_ = os.Remove(filepath.Join(t.opts.Dir, CoordinatorDir, stateFile))
 	_ = os.Remove(filepath.Join(t.opts.Dir, CoordinatorDir))
 	t.explainLosses()
-	w := run.Teamwork{Report: t.report(), Clients: t.shares(), Elsewhere: t.elsewhere(), Services: t.services()}
+	w := run.ClientsReport{Report: t.report(), Clients: t.shares(), Remote: t.remote(), Services: t.services()}
 	if t.err != nil {
 		return w, t.err
 	}
@@ -625,7 +625,7 @@ func (t *team) teamwork(ctx context.Context) (run.Teamwork, error) {
 }
 
 // explainLosses adds what the placer knows of lost clients.
-func (t *team) explainLosses() {
+func (t *coordinator) explainLosses() {
 	by, ok := t.place.(Explainer)
 	if !ok {
 		return
@@ -643,7 +643,7 @@ func (t *team) explainLosses() {
 }
 
 // complete reports whether all clients completed.
-func (t *team) complete() bool {
+func (t *coordinator) complete() bool {
 	return !slices.ContainsFunc(t.members, func(m *member) bool {
 		return m.done == nil || m.done.Run == nil || m.done.Run.Status != record.Complete
 	})

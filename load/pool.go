@@ -12,9 +12,9 @@ import (
 	"github.com/plimsoll-bench/plimsoll/workload"
 )
 
-// crew is the workers of a run and their shared state. It is on the path of every operation: fields that are not atomic
+// pool is the workers of a run and their shared state. It is on the path of every operation: fields that are not atomic
 // and have no lock do not change after start.
-type crew struct {
+type pool struct {
 	plan
 	clock
 	store    store.Store
@@ -38,11 +38,11 @@ type crew struct {
 	events   eventQueue
 }
 
-// newCrew prepares n workers, without sessions.
-func newCrew(p plan, n int, st store.Store) *crew {
-	c := &crew{plan: p, store: st, limit: &limit{}, stop: make(chan struct{}), roster: newRoster(n)}
+// newPool prepares n workers, without sessions.
+func newPool(p plan, n int, st store.Store) *pool {
+	c := &pool{plan: p, store: st, limit: &limit{}, stop: make(chan struct{}), roster: newRoster(n)}
 	for i := range n {
-		w := &worker{crew: c, id: i}
+		w := &worker{pool: c, id: i}
 		w.lastOK.Store(-1)
 		c.workers = append(c.workers, w)
 	}
@@ -51,26 +51,26 @@ func newCrew(p plan, n int, st store.Store) *crew {
 
 func newRun(cfg Config, w workload.Workload, st store.Store, sink measure.Sink) *controller {
 	n := cfg.MaxWorkers()
-	crew := newCrew(planOf(cfg, w), n, st)
-	c := newController(crew, sink)
+	pool := newPool(planOf(cfg, w), n, st)
+	c := newController(pool, sink)
 	var t task
 	switch {
 	case cfg.Open():
-		crew.schedule = newSchedule(newArrivals(cfg, crew.tickets))
-		c.counter = newCounter(newArrivals(cfg, crew.tickets), crew.from)
-		t = openLoop{crew.schedule}
+		pool.schedule = newSchedule(newArrivals(cfg, pool.tickets))
+		c.counter = newCounter(newArrivals(cfg, pool.tickets), pool.from)
+		t = openLoop{pool.schedule}
 	case cfg.Pace != 0:
-		crew.limit.most = cfg.Turns.Before(cfg.Operations)
+		pool.limit.most = cfg.Turns.Before(cfg.Operations)
 		t = pacedLoop{tick: ticksFor(cfg.Pace), seed: cfg.Seed}
 	default:
-		crew.limit.most = cfg.Turns.Before(cfg.Operations)
+		pool.limit.most = cfg.Turns.Before(cfg.Operations)
 		t = closedLoop{}
 	}
-	for i, wk := range crew.workers {
+	for i, wk := range pool.workers {
 		wk.task, wk.stream = t, w.Stream(i, n)
 		if wk.stream.Free {
 			wk.task = freeLoop{}
-			crew.free++
+			pool.free++
 		}
 		if cfg.Observe != nil {
 			wk.observe = cfg.Observe(i)
@@ -84,7 +84,7 @@ func newRun(cfg Config, w workload.Workload, st store.Store, sink measure.Sink) 
 const openers = 16
 
 // open opens the sessions of all workers. If one fails, ctx ends or the run is aborted, it closes the others.
-func (c *crew) open(ctx context.Context) error {
+func (c *pool) open(ctx context.Context) error {
 	var next atomic.Int64
 	var stopping atomic.Bool
 	errs := make([]error, len(c.workers))
@@ -125,7 +125,7 @@ func (c *crew) open(ctx context.Context) error {
 }
 
 // closeSessions closes unused sessions.
-func (c *crew) closeSessions() {
+func (c *pool) closeSessions() {
 	for _, w := range c.workers {
 		if w.session != nil {
 			_ = w.session.Close()
@@ -134,7 +134,7 @@ func (c *crew) closeSessions() {
 }
 
 // halt makes all workers end after their current operations.
-func (c *crew) halt() {
+func (c *pool) halt() {
 	c.stopping.Store(true)
 	c.once.Do(func() {
 		close(c.stop)
@@ -165,7 +165,7 @@ func (r *roster) leave() {
 }
 
 // drop counts n dropped operations of a phase.
-func (c *crew) drop(rec *measure.Recorder, phase int, now, n int64) {
+func (c *pool) drop(rec *measure.Recorder, phase int, now, n int64) {
 	rec.Dropped(now, n)
 	c.dropped[phase].Add(n)
 }

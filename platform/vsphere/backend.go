@@ -22,8 +22,8 @@ import (
 // Kind is the kind of this platform in journals.
 const Kind = "vsphere"
 
-// Breaker is a [platform.Breaker] of the virtual machines of a vCenter.
-type Breaker struct {
+// Backend is a [platform.Backend] of the virtual machines of a vCenter.
+type Backend struct {
 	Healer
 	client   *client
 	replaced map[string]spec.Commands          // actions that the user has commands for
@@ -35,7 +35,7 @@ type Breaker struct {
 
 // Open connects to the vCenter of a platform file, and finds the virtual machine of each member. Nothing is changed.
 // getenv reads the environment, for the credentials.
-func Open(ctx context.Context, file spec.Platform, getenv func(string) string) (*Breaker, error) {
+func Open(ctx context.Context, file spec.Platform, getenv func(string) string) (*Backend, error) {
 	if err := permit.Check(ctx, permit.Dial, "vCenter"); err != nil {
 		return nil, err
 	}
@@ -49,7 +49,7 @@ func Open(ctx context.Context, file spec.Platform, getenv func(string) string) (
 	if err != nil {
 		return nil, err
 	}
-	b := &Breaker{Healer: Healer{getenv}, client: c, replaced: file.Actions, hosts: map[string]string{},
+	b := &Backend{Healer: Healer{getenv}, client: c, replaced: file.Actions, hosts: map[string]string{},
 		vms: map[string]*object.VirtualMachine{}}
 	owner := map[types.ManagedObjectReference]string{}
 	for _, m := range file.Members {
@@ -69,10 +69,10 @@ func Open(ctx context.Context, file spec.Platform, getenv func(string) string) (
 	return b, nil
 }
 
-var _ platform.Describer = (*Breaker)(nil)
+var _ platform.Describer = (*Backend)(nil)
 
 // look reads the state of the virtual machine of a member, and keeps its host.
-func (b *Breaker) look(ctx context.Context, member string, vm *object.VirtualMachine) (machine, error) {
+func (b *Backend) look(ctx context.Context, member string, vm *object.VirtualMachine) (machine, error) {
 	m, err := b.client.look(ctx, vm)
 	if err != nil {
 		return m, err
@@ -83,10 +83,10 @@ func (b *Breaker) look(ctx context.Context, member string, vm *object.VirtualMac
 	return m, nil
 }
 
-func (b *Breaker) Kind() string { return Kind }
+func (b *Backend) Kind() string { return Kind }
 
 // What the user has no commands for.
-func (b *Breaker) Actions() []*fault.Action {
+func (b *Backend) Actions() []*fault.Action {
 	return slices.DeleteFunc(platform.ActionsOf(fault.VSphere), func(a *fault.Action) bool {
 		_, own := b.replaced[a.Name]
 		return own
@@ -94,18 +94,18 @@ func (b *Breaker) Actions() []*fault.Action {
 }
 
 // The host of the virtual machine.
-func (b *Breaker) Machine(m spec.PlatformMember) string {
+func (b *Backend) Machine(m spec.PlatformMember) string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.hosts[m.Name]
 }
 
-func (b *Breaker) Learn(k *redact.Known) {
+func (b *Backend) Learn(k *redact.Known) {
 	password, _ := b.client.user.Password()
 	k.Add(password)
 }
 
-func (b *Breaker) Close() error {
+func (b *Backend) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), closeWithin)
 	defer cancel()
 	b.client.close(ctx)
@@ -129,7 +129,7 @@ type undo struct {
 	Disks []diskPolicy `json:"disks,omitempty"`
 }
 
-func (b *Breaker) Steps(ctx context.Context, f spec.Fault, member *spec.PlatformMember) (platform.Steps, error) {
+func (b *Backend) Steps(ctx context.Context, f spec.Fault, member *spec.PlatformMember) (platform.Steps, error) {
 	limit := b.client.spec.Timeout.Std()
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()

@@ -5,9 +5,9 @@ import (
 	"testing"
 )
 
-// fill settles n writes of a lane.
-func fill(n int64, tell func(i int64) state) *lane {
-	l := newLane(1 << 10)
+// fill settles n writes of one kind of a writer.
+func fill(n int64, tell func(i int64) state) *outcomes {
+	l := newOutcomes(1 << 10)
 	for i := range n {
 		l.resolve(l.begin(1), tell(i), 0, i*1000)
 	}
@@ -34,7 +34,7 @@ func TestLaneRemembersEachState(t *testing.T) {
 
 // A batch may be larger than pages, and is settled as a whole when all of it was handed out.
 func TestLaneSettlesLargeBatches(t *testing.T) {
-	l := newLane(64)
+	l := newOutcomes(64)
 	first := l.begin(10 * pageWrites)
 	for i := range int64(10 * pageWrites) {
 		l.resolve(first+i, acknowledged, 0, i)
@@ -68,7 +68,7 @@ func TestMemory(t *testing.T) {
 	} {
 		const n = 1 << 20
 		small, large := fill(n, tell).bytes(), fill(4*n, tell).bytes()
-		base := newLane(1 << 10).ring
+		base := newOutcomes(1 << 10).ring
 		grow := float64(large-small) / (3 * n)
 		if linear := float64(small-int64(cap(base))*8) / n; grow > 1.3*linear {
 			t.Errorf("%s: %d writes take %d bytes and %d take %d: more than in proportion", name, n, small, 4*n, large)

@@ -68,8 +68,8 @@ func TestLeft(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		err = (&campaign{spec: asked, o: Options{Dir: dir, Labs: l},
-			progress: newStanding(silent{}, w, time.Now, 1)}).bringUp(t.Context(), 1)
+		err = (&runner{spec: asked, o: Options{Dir: dir, Labs: l},
+			progress: newStatusWriter(silent{}, w, time.Now, 1)}).bringUp(t.Context(), 1)
 		did := strings.Join(l.did, ", ")
 		if c.want == "" {
 			if err != nil || did != "down mine, up "+dir {
