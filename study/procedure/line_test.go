@@ -66,3 +66,36 @@ func TestStepsFitTheTime(t *testing.T) {
 		}
 	}
 }
+
+// A line that the load generator left open does not blame the time.
+func TestLineThatTheClientLeftOpen(t *testing.T) {
+	for _, x := range []struct {
+		slow float64 // from the third step on
+		says string
+	}{{5, "the load generator was the limit of 2 confirming trials"}, {1, "the time was not enough"}} {
+		asked := spec.CapacitySearch{From: 2000, Steps: 9}
+		asked.Defaults()
+		g, b := queueing, base()
+		b.Load.Duration = short
+		g.Trouble = func(n int, _ study.Request) simulatedtest.Trouble {
+			if n > 2 {
+				return simulatedtest.Trouble{Slow: x.slow}
+			}
+			return simulatedtest.Trouble{}
+		}
+		runner := simulatedtest.New(g, 1)
+		l, err := procedure.Line(t.Context(), procedure.LineOptions{Base: b, Objectives: tenMillis, Search: asked,
+			Pace: procedure.Pace{Step: 10 * time.Second, Trial: 10 * time.Second}},
+			func(ctx context.Context, s procedure.Step) (procedure.StepResult, error) {
+				r, err := runner.Trial(ctx, study.Request{Spec: s.Spec})
+				if x.slow > 1 {
+					r.Run.Validity = append(r.Run.Validity, measure.Finding{ID: "client-cpu", Severity: measure.Warning})
+				}
+				return procedure.StepResult{Run: r.Run, Intervals: r.Intervals}, err
+			})
+		if err != nil || l.Status != record.LineUndecided || len(l.Doubts) == 0 {
+			t.Fatalf("%v, %+v", err, l)
+		}
+		say(t, l.Doubts[0], x.says)
+	}
+}
