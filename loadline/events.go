@@ -29,7 +29,7 @@ func (c *session) ofEvent(o *procedure.LineOptions, l *record.LoadLine) bool {
 	switch {
 	case c.o.Drill == nil:
 		l.Status, l.Problem = record.LineSkipped, "nothing can break this deployment"
-	case fault.Find(strike.Action) == nil:
+	case fault.Find(faultOf(strike).Strike.Action) == nil:
 		l.Status, l.Problem = record.LineFailed, "there is no event "+strike.Action+"; 'plimsoll drill --help' lists them"
 	case !first.Has():
 		l.Status, l.Problem = record.LineSkipped, "not even all members up hold the objectives"
@@ -57,7 +57,7 @@ func (c *session) drill(ctx context.Context, i int, s procedure.Step) (procedure
 		d, _ = record.OpenDrill(dir) // one that failed has no record
 	} else {
 		var asked spec.Drill
-		if asked, err = c.drillOf(s.Spec, spec.ParseStrike(c.Result.Lines[i].Name)); err == nil {
+		if asked, err = DrillOf(c.asked, s.Spec, spec.ParseStrike(c.Result.Lines[i].Name)); err == nil {
 			d, err = c.o.Drill(ctx, asked, dir)
 		}
 		step.Seconds = c.o.Run.Now().Sub(*step.Started).Seconds()
@@ -74,19 +74,41 @@ func (c *session) drill(ctx context.Context, i int, s procedure.Step) (procedure
 	result, err := c.concluded(ctx, step, at, r, err)
 	result.Event = true
 	result.Step.Event = eventOf(d, round)
-	result.Missed, result.Limit = missedBy(result.Step.Event, c.asked.Recovery.Std())
-	result.Leave = outageOf(round)
+	result.Missed, result.Limit = missedBy(result.Step.Event, round, c.asked.Recovery.Std())
+	result.Leave = leaveOf(round)
+	if err == nil && injected(round) == 0 {
+		err = errors.New("the event did not take place" + problemOf(round))
+	}
 	return result, err
 }
 
-// drillOf is the drill of a step.
-func (c *session) drillOf(asked spec.Run, event spec.Strike) (spec.Drill, error) {
+// Rebuild is the event of a disk that fails and returns, whose volume is rebuilt then.
+const Rebuild = "rebuild"
+
+// slower is how much longer the requests of a slow disk take, because an event has no details.
+const slower = 10 * time.Millisecond
+
+// faultOf is an event as a fault of a drill.
+func faultOf(event spec.Strike) spec.Fault {
 	f := spec.Fault{Strike: event, At: spec.Duration(before)}
-	if a := fault.Find(event.Action); a != nil && !a.Planned() {
+	switch event.Action {
+	case Rebuild:
+		f.Strike.Action = fault.DiskFail
+	case fault.DiskSlow:
+		f.Delay = spec.Duration(slower)
+	}
+	if a := fault.Find(f.Strike.Action); a != nil && !a.Planned() {
 		f.For = spec.Duration(lasts)
 	}
-	asked.Objectives = nil // the search judges them, without the outage
-	d := spec.Drill{Name: "line", Run: asked, Faults: []spec.Fault{f}, Platform: c.asked.Platform, Recovery: c.asked.Recovery}
+	return f
+}
+
+// DrillOf is the drill of a step of the line of an event. step is the run of the step.
+func DrillOf(asked spec.Capacity, step spec.Run, event spec.Strike) (spec.Drill, error) {
+	step.Objectives = nil // the search judges them, without the outage
+	step.Load.Duration = max(step.Load.Duration, spec.Duration(drillFor))
+	d := spec.Drill{Name: "line", Run: step, Faults: []spec.Fault{faultOf(event)}, Platform: asked.Platform,
+		Recovery: asked.Recovery}
 	err := d.Complete()
 	d.Faults = fault.Complete(d.Faults)
 	return d, err
@@ -109,16 +131,13 @@ func eventOf(d *record.Drill, r *record.DrillRound) *record.LineEvent {
 	} else {
 		e.Problem = "the writes were not checked"
 	}
-	var injected int64
-	if len(r.Faults) > 0 {
-		injected = r.Faults[0].Injected
-	}
-	if injected == 0 {
-		e.Problem = "the event did not take place"
+	if r.Status == record.Complete && r.Problem != "" { // of a round that did not fail, it is about redundancy
+		never := int64(-1)
+		e.Recovery = &never
 	}
 	for _, m := range r.Moments {
-		if m.Kind == record.MomentRedundant && m.At >= injected {
-			took := m.At - injected
+		if begun := injected(r); m.Kind == record.MomentRedundant && m.At >= begun {
+			took := m.At - begun
 			e.Recovery = &took
 		}
 	}
@@ -128,13 +147,37 @@ func eventOf(d *record.Drill, r *record.DrillRound) *record.LineEvent {
 	return e
 }
 
+// injected is when the event of a round began on the clock of the run, 0 if it did not take place.
+func injected(r *record.DrillRound) int64 {
+	if len(r.Faults) == 0 {
+		return 0
+	}
+	return max(0, r.Faults[0].Injected)
+}
+
+// problemOf is the problem of the event of a round after a colon, "" for none.
+func problemOf(r *record.DrillRound) string {
+	if len(r.Faults) == 0 || r.Faults[0].Problem == "" {
+		return ""
+	}
+	return ": " + r.Faults[0].Problem
+}
+
 // missedBy says what an event missed besides the objectives.
-func missedBy(e *record.LineEvent, recovery time.Duration) (text, limit string) {
+func missedBy(e *record.LineEvent, r *record.DrillRound, recovery time.Duration) (text, limit string) {
 	switch {
+	case injected(r) == 0:
+		return "", ""
 	case e.Lost > 0 && !e.LossAllowed:
 		return "acknowledged writes were lost that had to survive", record.LimitWrites
+	case r.Verdict == record.Violated && len(r.Reasons) > 0: // corrupt, duplicated or diverged writes, wrong reads
+		return r.Reasons[0], record.LimitWrites
 	case e.Outage < 0:
 		return "the outage did not end", record.LimitRecovery
+	case r.Faults[0].Event != nil && r.Faults[0].Event.Outcome == record.EventFailed:
+		return "the event failed" + problemOf(r), record.LimitRecovery
+	case e.Recovery != nil && *e.Recovery < 0:
+		return r.Problem, record.LimitRecovery
 	case e.Recovery != nil && time.Duration(*e.Recovery) > recovery+lasts:
 		return "redundancy did not return within " + spec.Duration(recovery).String(), record.LimitRecovery
 	}
@@ -147,9 +190,10 @@ const (
 	catchUp    = 3 * time.Second
 )
 
-// outageOf returns which intervals belong to the outage of a failover.
-func outageOf(r *record.DrillRound) func(*measure.Interval) bool {
-	var from, to time.Duration
+// leaveOf returns which intervals do not count: those before the event, because the objectives hold while it lasts, and
+// those of the outage of a failover.
+func leaveOf(r *record.DrillRound) func(*measure.Interval) bool {
+	begun, from, to := time.Duration(injected(r)), time.Duration(0), time.Duration(0)
 	for _, kind := range []string{record.KindReads, record.KindWrites} {
 		e := r.Of(kind, "")
 		if e == nil || e.OutageFrom < 0 || time.Duration(e.Outage) < noticeable {
@@ -160,10 +204,9 @@ func outageOf(r *record.DrillRound) func(*measure.Interval) bool {
 		}
 		to = max(to, time.Duration(e.OutageFrom+e.Outage)+catchUp)
 	}
-	if to == 0 {
-		return nil
+	return func(iv *measure.Interval) bool {
+		return iv.Phase == "measure" && (iv.End <= begun || iv.End > from && iv.Start < to)
 	}
-	return func(iv *measure.Interval) bool { return iv.End > from && iv.Start < to && iv.Phase == "measure" }
 }
 
 // sumEvents sums up the events of the steps that held.
@@ -171,7 +214,7 @@ func (c *session) sumEvents(l *record.LoadLine) {
 	l.Event = nil
 	for _, s := range l.Steps {
 		e := s.Event
-		if e == nil || s.Verdict != record.StepMet && s.Verdict != record.StepUndecided {
+		if e == nil || s.Certainty == nil || *s.Certainty < 0.5 {
 			continue
 		}
 		if l.Event == nil {
@@ -181,12 +224,7 @@ func (c *session) sumEvents(l *record.LoadLine) {
 		sum.Drills++
 		sum.Acknowledged, sum.Lost = sum.Acknowledged+e.Acknowledged, sum.Lost+e.Lost
 		sum.LossAllowed = sum.LossAllowed || e.LossAllowed
-		if sum.Outage >= 0 {
-			sum.Outage = max(sum.Outage, e.Outage)
-		}
-		if e.Outage < 0 {
-			sum.Outage = -1
-		}
+		sum.Outage = max(sum.Outage, e.Outage) // one that did not end, or redundancy that did not return, does not hold
 		if r := e.Recovery; r != nil && (sum.Recovery == nil || *r > *sum.Recovery) {
 			sum.Recovery = r
 		}

@@ -26,13 +26,22 @@ func (c *session) begin(ctx context.Context, i int, s procedure.Step) (step reco
 		}
 		step.Attempt = have.Attempt + 1
 	}
-	step.Record = fmt.Sprintf("%s/%d-%03d-%d", record.StepsDir, i+1, s.Number, step.Attempt)
+	step.Record = c.recordOf(i, step)
+	for record.KindIn(c.path(step.Record)) != "" { // an attempt that was interrupted
+		step.Attempt++
+		step.Record = c.recordOf(i, step)
+	}
 	started := c.o.Run.Now()
 	step.Restless = c.calm(ctx)
 	step.Calm = c.o.Run.Now().Sub(started).Seconds()
 	utc := started.UTC()
 	step.Started = &utc
 	return step, false, c.Note(record.EventBegin, job{l.Name, step})
+}
+
+// recordOf is the directory of a step of the line i, relative to that of the search.
+func (c *session) recordOf(i int, s record.LineStep) string {
+	return fmt.Sprintf("%s/%d-%03d-%d", record.StepsDir, i+1, s.Number, s.Attempt)
 }
 
 func (c *session) path(rel string) string { return filepath.Join(c.Dir, filepath.FromSlash(rel)) }

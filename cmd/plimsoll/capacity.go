@@ -31,6 +31,7 @@ type capacityOptions struct {
 	format string
 	quiet  bool
 	dry    bool
+	events bool // the user named events
 
 	present presentFlags
 }
@@ -138,6 +139,7 @@ func (o *capacityOptions) read(cmd *cobra.Command, env *environment, args []stri
 	if err := o.spec.settings.apply(&asked); err != nil {
 		return asked, err
 	}
+	o.events = asked.While != nil
 	if asked.While == nil && singleMember(cmd.Context(), env, asked.Run.Target) {
 		asked.While = []spec.Strike{{Action: spec.NoEvents}}
 	}
@@ -179,6 +181,11 @@ func (o *capacityOptions) run(cmd *cobra.Command, env *environment, args []strin
 	}
 	if err := checkLabTarget(cmd.Context(), env, asked.Run.Target); err != nil {
 		return err
+	}
+	if o.events {
+		if err := checkEvents(cmd.Context(), env, asked); err != nil {
+			return err
+		}
 	}
 	if err := o.present.read(cmd.Context(), env, asked.Run.Target); err != nil {
 		return err
@@ -249,6 +256,29 @@ func (o *capacityOptions) conduct(ctx context.Context, env *environment, dir str
 		return withExit(exitOf[campaign.ConcludeError(err)], err)
 	}
 	return ending(c.Conclude())
+}
+
+// checkEvents refuses events that the target does not have, before the search of the first line.
+func checkEvents(ctx context.Context, env *environment, asked spec.Capacity) error {
+	for _, event := range asked.While {
+		d, err := loadline.DrillOf(asked, asked.Run, event)
+		if err = cmp.Or(err, drill.Check(d)); err != nil {
+			return withExit(exitUsage, fmt.Errorf("while %s: %w", event, err))
+		}
+		if err := checkDrillLab(ctx, env, d); err != nil {
+			return err
+		}
+		broken, err := openPlatform(ctx, env, d, nil)
+		if err != nil {
+			return err
+		}
+		if broken != nil {
+			if err := broken.Close(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // capacityDrill performs the drills of the lines with events.

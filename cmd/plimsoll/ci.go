@@ -39,7 +39,7 @@ func newCICommand(env *environment) *cobra.Command {
 		Short: "Run a specification, compare it with the records of a branch, and fail by rule",
 		Long: `Run a specification, compare it with the records of a branch, and fail by rule. For CI systems.
 
-SPEC is a file of plimsoll run or plimsoll study. With --record, the result is that record, and nothing is run.
+SPEC is a file of plimsoll run, study or capacity. With --record, the result is that record, and nothing is run.
 The new record is compared with those of --against since the last change. A metric is worse or better if it
 is outside of the interval in which one more record is expected, and the change is above --margin. It is
 equivalent if a test shows that the change is within the margin. The first three records have no verdict.
@@ -52,7 +52,7 @@ The store is a directory, s3://BUCKET/PREFIX?endpoint=HOST (credentials: AWS_ACC
 ~/.aws, or the role of the machine) or oci://REGISTRY/REPOSITORY (credentials of docker login).
 
 Exit codes: 0 done, 1 other failure, 2 usage error, 4 a verdict of --fail-if, 6 the new record is invalid; the codes
-of run and study if these fail.`,
+of run, study and capacity if these fail.`,
 		Example: `  plimsoll ci nightly.yaml --store plimsoll-data/history
   plimsoll ci nightly.yaml --store 's3://perf/plimsoll?endpoint=s3.example' --junit junit.xml --sarif plimsoll.sarif
   plimsoll ci nightly.yaml --store oci://ghcr.io/me/records --branch fix --against main --comment comment.md
@@ -166,16 +166,26 @@ func (f *ciFlags) run(ctx context.Context, env *environment, file, dir string) e
 	if err := yaml.Unmarshal(b, &keys); err != nil {
 		return withExit(exitUsage, fmt.Errorf("%s: %w", file, err))
 	}
-	args := []string{"run", "-f", file, "--out", dir}
-	if _, study := keys["run"]; study {
-		args = []string{"study", "run", file, "--out", dir}
-	}
+	args := append(commandOf(keys), file, "--out", dir)
 	inner := *env
 	inner.args, inner.stdout = args, env.stderr
 	if code := mainRun(ctx, &inner); code != exitSuccess && code != exitObjective && code != exitInvalid {
 		return withExit(code, errSilent)
 	}
 	return nil
+}
+
+// commandOf returns the command that runs a specification with these keys.
+func commandOf(keys map[string]any) []string {
+	_, nested := keys["run"]
+	only := []string{"search", "within", "while", "must", "recovery", "yes_break_it"} // of a capacity
+	switch {
+	case !nested:
+		return []string{"run", "-f"}
+	case slices.ContainsFunc(only, func(key string) bool { _, ok := keys[key]; return ok }):
+		return []string{"capacity", "-f"}
+	}
+	return []string{"study", "run"}
 }
 
 // judge compares the new record with those before it.

@@ -34,8 +34,11 @@ func (s *Source) capacity() Side {
 	c := s.Capacity
 	t := Trial{Record: s.Path, Started: c.Started, Values: map[string]float64{}, Facts: capacityFacts(c)}
 	for i := range c.Lines {
-		if l := &c.Lines[i]; l.Has() && l.Status == record.LineFound {
+		switch l := &c.Lines[i]; {
+		case l.Has() && l.Status == record.LineFound:
 			t.Values[lineMetric(l.Name)] = l.Rate
+		case l.Status == record.LineNone: // no rate holds, which is worse than each that does
+			t.NoAnswer = append(t.NoAnswer, lineMetric(l.Name))
 		}
 	}
 	t.Why, t.Doubts = standing(c.Validity)
@@ -43,7 +46,7 @@ func (s *Source) capacity() Side {
 	case t.Why != "":
 	case c.Status != record.Complete:
 		t.Why = string(c.Status)
-	case len(t.Values) == 0:
+	case len(t.Values)+len(t.NoAnswer) == 0:
 		t.Why = "no line was confirmed"
 	}
 	return Side{Name: s.Name, Trials: []Trial{t}, lines: c.Lines}

@@ -22,6 +22,7 @@ type counted struct {
 	objective measure.Objective
 	allowed   float64 // share of the operations that may miss it
 	blocks    []search.Block
+	times     *measure.Histogram // of the operations that were answered, if the objective limits a time
 }
 
 // countable reports whether an objective is a limit of a share of the operations, and of which.
@@ -59,6 +60,9 @@ func (c *counted) count(d measure.Dims, iv *measure.Interval) {
 			}
 			b.Due += float64(answered.Count() + t.Bad())
 			b.Bad += float64(answered.CountAbove(int64(c.objective.Limit)) + t.Bad())
+			if c.times.Merge(answered) != nil { // it does not fit: then there is no value
+				c.times.Reset()
+			}
 		}
 	}
 	if c.objective.Class == "" && c.objective.Metric != "not-found" {
@@ -94,7 +98,7 @@ func weigh(run *record.Run, objectives []measure.Objective, intervals Intervals,
 	var counts []*counted
 	for _, o := range objectives {
 		if allowed, ok := countable(o); ok {
-			counts = append(counts, &counted{objective: o, allowed: allowed})
+			counts = append(counts, &counted{objective: o, allowed: allowed, times: measure.NewHistogram()})
 		}
 	}
 	if intervals != nil && len(counts) > 0 {
@@ -142,6 +146,23 @@ func (s *seen) decide(c *counted) {
 		s.certainty = 0.5
 	}
 	s.why = fmt.Sprintf("%s of the operations missed it, and %s may", figure.Percent(bad/due), figure.Percent(c.allowed))
+	if s.value == nil {
+		s.value = c.value(due, bad)
+	}
+}
+
+// value is what was measured of the objective: at least that, if more operations failed than its percentile leaves out.
+// A drill does not evaluate objectives, because the outage does not count.
+func (c *counted) value(due, bad float64) *float64 {
+	x := bad / due
+	if q, percentile := c.objective.Quantile(); percentile {
+		answered := float64(c.times.Count())
+		if answered == 0 {
+			return nil
+		}
+		x = float64(c.times.Quantile(q * due / answered))
+	}
+	return &x
 }
 
 // The certainties of comparisons without a test.
@@ -236,7 +257,11 @@ func phaseOf(r *record.Run) *record.PhaseResult {
 
 // client returns why the load generator may be the reason that a step was missed, "" if it is not.
 func (l *lineSearch) client(o outcome, p *record.PhaseResult, missed seen) string {
-	if ids := o.blames(limitsRate...); len(ids) > 0 {
+	limits := limitsRate
+	if l.o.Event { // while a member is down, operations wait for connections and are abandoned
+		limits = slices.DeleteFunc(slices.Clone(limits), func(id string) bool { return id == "pool-wait" || id == "abandoned" })
+	}
+	if ids := o.blames(limits...); len(ids) > 0 {
 		return "the load generator was busy (" + strings.Join(ids, ", ") + "), so this is not the limit of the target. Use more " +
 			"cores, or several clients (--clients)"
 	}

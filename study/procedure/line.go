@@ -138,15 +138,18 @@ func (l *lineSearch) fit() {
 	if l.o.Left == nil {
 		return
 	}
-	done := 0
+	done, took := 0, 0.0
 	for _, s := range l.line.Steps {
 		if s.Phase != "probe" {
-			done++
+			done, took = done+1, took+s.Seconds
 		}
 	}
 	each := l.o.Pace.Trial + l.o.Pace.Around
 	if l.search.Confirmed() == 0 {
 		each = l.o.Pace.Step + l.o.Pace.Around
+	}
+	if l.o.Event && done > 0 { // redundancy returns when it does
+		each = max(each, time.Duration(took/float64(done)*float64(time.Second)))
 	}
 	fits := int(l.o.Left() / max(each, time.Millisecond))
 	l.search.Limit(min(int(l.o.Search.Steps), done+max(0, fits)))
@@ -252,6 +255,9 @@ func (l *lineSearch) length(at search.Step) time.Duration {
 		}
 		need := enough * least / at.Rate * float64(time.Second)
 		length = max(length, time.Duration(math.Ceil(min(need, float64(4*l.o.Pace.Trial))/1e9)*1e9))
+	}
+	if l.o.Left != nil { // a step that needs more than is left would be late, and has what is left
+		length = max(l.o.Pace.Step, min(length, (l.o.Left()-l.o.Pace.Around).Round(time.Second)))
 	}
 	return length
 }

@@ -52,7 +52,7 @@ func (l *lineSearch) conclude(err error) {
 			n.Low, n.High = nil, nil
 			break
 		}
-		n.Doubts = append(n.Doubts, "the time was not enough for the confirming trials")
+		n.Doubts = append(n.Doubts, l.unconfirmed())
 	}
 	if err != nil {
 		n.Problem = "the search ended early: " + err.Error()
@@ -66,6 +66,24 @@ func (l *lineSearch) conclude(err error) {
 		n.Doubts = append(n.Doubts, fmt.Sprintf("%d steps well below the line were missed. Something else than the rate slows the target "+
 			"from time to time", a.MissedBelow))
 	}
+}
+
+// mostClients is how many confirming trials may be limited by the load generator before that is why a line is open.
+const mostClients = 1
+
+// unconfirmed says why a line is not confirmed.
+func (l *lineSearch) unconfirmed() string {
+	clients := 0
+	for _, s := range l.line.Steps {
+		if s.Phase == search.Confirm && s.Verdict == record.StepClient {
+			clients++
+		}
+	}
+	if clients > mostClients {
+		return "the load generator was the limit of " + figure.Plural(clients, "confirming trial") +
+			", so the line is not confirmed. Use a less busy machine"
+	}
+	return "the time was not enough for the confirming trials"
 }
 
 // reason sets the limit and its sentence, from the step nearest above the line that was missed.

@@ -139,6 +139,8 @@ func (s *Search) Next() (Step, bool) {
 		return s.down(high)
 	case s.lowestClient() == high:
 		return s.belowClient(low, high)
+	case s.atHighest(low):
+		return Step{}, false
 	}
 	if s.model == nil {
 		s.model = newModel(s.outcomes)
@@ -152,7 +154,7 @@ func (s *Search) up(low float64) (Step, bool) {
 	for _, o := range s.outcomes {
 		highest = max(highest, o.Rate)
 	}
-	if s.o.To > 0 && highest >= s.o.To {
+	if s.o.To > 0 && highest >= Rounded(s.o.To) { // rates are rounded
 		if s.confirmedAt(low) || low == 0 {
 			return Step{}, false
 		}
@@ -228,7 +230,7 @@ func (s *Search) around() (Step, bool) {
 	}
 	switch {
 	case confirmed == 0 && narrow < s.mostNarrow() && half > narrowEnough*s.o.Precision:
-		return s.step(Narrow, a.Rate), true
+		return s.step(Narrow, s.within(a.Rate)), true
 	case s.unconfirmed() && far.n < mostFar:
 		return s.trial(FarBelow, a.Rate/math.Pow(2, float64(far.n+1))), true
 	case s.unconfirmed():
@@ -244,7 +246,7 @@ func (s *Search) around() (Step, bool) {
 	// Trials at about one standard deviation from the answer say most of it, and those nearer are chance.
 	by := 1 + min(farthest, max(nearest*s.o.Precision, a.Scatter))
 	if below.n <= above.n {
-		return s.trial(Below, a.Rate/by), true
+		return s.trial(Below, s.within(a.Rate/by)), true
 	}
 	return s.trial(Above, s.under(a.Rate*by)), true
 }
@@ -255,6 +257,12 @@ func (s *Search) mostNarrow() int {
 	low, high := s.bracket()
 	steps := math.Log(high/low) / math.Log(s.o.Growth)
 	return 3 + int(math.Ceil(math.Log2(max(1, steps*0.99))))
+}
+
+// atHighest reports whether the last trials above the answer all held, at the highest rate that is allowed: what was
+// missed below it was no matter of the rate.
+func (s *Search) atHighest(low float64) bool {
+	return s.o.To > 0 && low >= Rounded(s.o.To) && s.tooLow() && s.confirmedAt(low)
 }
 
 // tally counts the confirming trials on a side, and those that held.
@@ -399,7 +407,7 @@ func (s *Search) Answer() Answer {
 			a.State = Open
 		}
 		return ending(a, more, more, a.State)
-	case !bounded || high == client && client > 0 && !s.failedBelow(client):
+	case !bounded || s.atHighest(low) || high == client && client > 0 && !s.failedBelow(client):
 		a := Answer{State: AtLeast, Rate: low, Low: low, High: math.Inf(1), Trials: s.times(low)}
 		return ending(a, more, more || !s.confirmedAt(low), AtLeast)
 	}

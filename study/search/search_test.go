@@ -127,10 +127,12 @@ func (g *target) String() string {
 }
 
 // TestTruth searches 400 simulated targets. The answer is within 5 % of the truth or its interval contains it in at
-// least 95 %, with a median of at most 14 steps, and the plan of 13 steps is within 25 % of the steps made in at
+// least 95 %, with a median of at most 14 steps, and the planned time is within 15 % of the time of the steps in at
 // least 90 %.
 func TestTruth(t *testing.T) {
 	const targets = 400
+	const trials = 7
+	const plan = (search.Planned-trials)*perStep + trials*perTrial + search.Planned*pause // as procedure plans
 	seed := uint64(44)
 	if text := os.Getenv("PLIMSOLL_TEST_SEED"); text != "" { // to try others
 		seed, _ = strconv.ParseUint(text, 10, 64)
@@ -181,7 +183,11 @@ func TestTruth(t *testing.T) {
 		}
 		steps = append(steps, len(outcomes))
 		widths = append(widths, a.High/a.Low-1)
-		if math.Abs(float64(len(outcomes))/13-1) <= 0.25 {
+		took := 0.0
+		for _, o := range outcomes {
+			took += pause + map[bool]float64{true: perTrial, false: perStep}[o.Phase == search.Confirm]
+		}
+		if math.Abs(took/plan-1) <= 0.15 {
 			planned++
 		}
 	}
@@ -200,6 +206,6 @@ func TestTruth(t *testing.T) {
 		t.Errorf("a median of %d steps", steps[targets/2])
 	}
 	if planned < targets*90/100 {
-		t.Errorf("the plan of 13 steps is within 25 %% for %d of %d", planned, targets)
+		t.Errorf("the planned time is within 15 %% for %d of %d", planned, targets)
 	}
 }

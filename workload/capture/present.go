@@ -148,7 +148,8 @@ func readPresent(ctx context.Context, all []*meter, period time.Duration) (Prese
 	p := Present{Began: time.Now().UTC()}
 	each(all, func(m *meter) { m.read(ctx, true) })
 	named := map[string]bool{}
-	all = slices.DeleteFunc(all, func(m *meter) bool { // a router has several names
+	// A router has several names. The caller closes all, so they stay in its list.
+	all = slices.DeleteFunc(slices.Clone(all), func(m *meter) bool {
 		known := m.err == nil && named[m.first.Host]
 		named[m.first.Host] = named[m.first.Host] || m.err == nil
 		return known

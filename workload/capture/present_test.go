@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -69,6 +70,9 @@ func present(t *testing.T, list ...*counting) (p Present, err error) {
 			all = append(all, &meter{address: c.host, client: server.Commander(c)})
 		}
 		p, err = readPresent(t.Context(), all, time.Minute)
+		if slices.Contains(all, nil) {
+			t.Error("a server that was opened is not in the list of those to close")
+		}
 	})
 	return p, err
 }
