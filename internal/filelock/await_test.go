@@ -1,5 +1,3 @@
-//go:build unix
-
 package filelock
 
 import (
@@ -11,14 +9,14 @@ import (
 )
 
 // One at a time has the lock.
-func TestWait(t *testing.T) {
+func TestAwait(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "lock")
 	var all sync.WaitGroup
 	var inside atomic.Int32
 	for range 8 {
 		all.Go(func() {
-			for range 200 {
-				release, err := Wait(name)
+			for range 5 {
+				release, err := Await(t.Context(), name, nil)
 				if err != nil {
 					t.Error(err)
 					return
@@ -33,7 +31,7 @@ func TestWait(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if _, err := Wait(filepath.Join(name, "below")); err == nil {
+	if _, err := Await(t.Context(), filepath.Join(name, "below"), nil); err == nil {
 		t.Error("a file that cannot be created was locked")
 	}
 }
