@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/plimsoll-bench/plimsoll/internal/wait"
 	"github.com/plimsoll-bench/plimsoll/lab/process"
 )
 
@@ -21,12 +22,5 @@ func (c *core) event(kind, text string, data map[string]string) {
 
 // pause waits, and returns false if the lab stops.
 func (c *core) pause(d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return c.ctx.Err() == nil
-	case <-c.ctx.Done():
-		return false
-	}
+	return wait.Sleep(c.ctx, d) == nil && c.ctx.Err() == nil
 }

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/plimsoll-bench/plimsoll/internal/mongouri"
 	"github.com/plimsoll-bench/plimsoll/lab/host"
 	"github.com/plimsoll-bench/plimsoll/lab/topology"
 	"github.com/plimsoll-bench/plimsoll/lab/volume"
@@ -168,16 +169,10 @@ func redactedURIs(uris map[string]string) (main string, others map[string]string
 
 // Redact removes the user and the password from an address.
 func Redact(uri string) string {
-	scheme, rest, ok := strings.Cut(uri, "://")
-	if !ok {
+	a, err := mongouri.Parse(uri)
+	if err != nil {
 		return uri
 	}
-	hosts, path := rest, ""
-	if i := strings.IndexAny(rest, "/?"); i >= 0 {
-		hosts, path = rest[:i], rest[i:]
-	}
-	if i := strings.LastIndexByte(hosts, '@'); i >= 0 {
-		hosts = hosts[i+1:]
-	}
-	return scheme + "://" + hosts + path
+	a.User = ""
+	return a.String()
 }

@@ -106,11 +106,7 @@ func Names(home string) ([]string, error) {
 
 // writeJSON replaces a file atomically; only the owner may read it.
 func writeJSON(dir, name string, v any) error {
-	b, err := json.MarshalIndent(v, "", "  ")
-	if err != nil {
-		return err
-	}
-	return replace.File(filepath.Join(dir, name), append(b, '\n'), 0o600, false)
+	return replace.JSON(filepath.Join(dir, name), v, false)
 }
 
 func readJSON(dir, name string, v any) error {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/fault"
+	"github.com/plimsoll-bench/plimsoll/internal/wait"
 	"github.com/plimsoll-bench/plimsoll/lab/engine"
 	"github.com/plimsoll-bench/plimsoll/lab/host"
 	"github.com/plimsoll-bench/plimsoll/record"
@@ -24,23 +25,18 @@ func (b *breaker) heal(what Healing) ([]record.LabFault, error) {
 		}
 		return nil, err
 	}
-	errs := make([]error, len(requested))
-	var all sync.WaitGroup
-	for i, x := range requested {
-		all.Go(func() { errs[i] = b.healOne(x, "request") })
-	}
-	all.Wait()
+	err = wait.Each(requested, func(x *injected) error { return b.healOne(x, "request") })
 	done := []record.LabFault{}
-	for i, x := range requested {
-		if errs[i] == nil {
+	for _, x := range requested {
+		if !b.inPlace.has(x) {
 			done = append(done, x.LabFault)
 		}
 	}
 	if !what.All {
-		return done, errors.Join(errs...)
+		return done, err
 	}
-	revived, err := b.revive(b.deadMembers())
-	return append(done, revived...), errors.Join(append(errs, err)...)
+	revived, reviving := b.revive(b.deadMembers())
+	return append(done, revived...), errors.Join(err, reviving)
 }
 
 // deadMembers are the members that do not run although their host has power and no fault keeps them down.
@@ -141,21 +137,15 @@ func (b *breaker) PowerOn(ctx context.Context, h host.Host) error {
 	if err := b.builder.diskPower(ctx, h.Name(), true); err != nil {
 		return fmt.Errorf("cannot give its disks power: %w", err)
 	}
-	members := b.inventory.membersOn(h)
-	errs := make([]error, len(members))
-	var all sync.WaitGroup
-	for i, m := range members {
+	return wait.Each(b.inventory.membersOn(h), func(m string) error {
 		if b.inPlace.keepsDown(m) {
-			continue
+			return nil
 		}
-		all.Go(func() {
-			if errs[i] = b.storage.remount(ctx, m); errs[i] == nil {
-				errs[i] = b.roster.rejoin(m)
-			}
-		})
-	}
-	all.Wait()
-	return errors.Join(errs...)
+		if err := b.storage.remount(ctx, m); err != nil {
+			return err
+		}
+		return b.roster.rejoin(m)
+	})
 }
 
 // clearDisks clears all faults of disks before a lab is removed: a process that waits for a disk cannot be killed.

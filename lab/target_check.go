@@ -6,7 +6,6 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/fault"
 	"github.com/plimsoll-bench/plimsoll/internal/nearest"
-	"github.com/plimsoll-bench/plimsoll/lab/action"
 	"github.com/plimsoll-bench/plimsoll/lab/volume"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/spec"
@@ -85,7 +84,7 @@ func CheckNeeds(l record.Lab, a *fault.Action) error {
 		}
 		return refuse("%s needs virtual disks, but the volumes of this lab are directories. "+
 			"Create the lab with --size%s", a.Name, with)
-	case a.Needs == fault.NeedsFaults && !action.CanFail(l.Specification.Storage):
+	case a.Needs == fault.NeedsFaults && !volume.UsesFaultfs(l.Specification.Storage):
 		return refuse("%s needs disks of the fault filesystem. Create the lab with --size"+faulty, a.Name)
 	}
 	return nil

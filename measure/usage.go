@@ -4,6 +4,7 @@ import (
 	"math"
 	"runtime/metrics"
 	"slices"
+	"syscall"
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/internal/loop"
@@ -171,3 +172,12 @@ func finiteEnd(bounds []float64, i int) float64 {
 }
 
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
+
+// ProcessCPU returns the user and system time of this process, 0 if it cannot be read.
+func ProcessCPU() time.Duration {
+	var u syscall.Rusage
+	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
+		return 0
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/internal/notrun"
+	"github.com/plimsoll-bench/plimsoll/internal/procid"
 	"github.com/plimsoll-bench/plimsoll/lab"
 	"github.com/plimsoll-bench/plimsoll/lab/process"
 	"github.com/plimsoll-bench/plimsoll/record"
@@ -86,7 +87,7 @@ func startWriter(t *testing.T, file string) map[int]uint64 {
 	if err != nil {
 		t.Fatal(err)
 	}
-	born, _ := process.StartTime(cmd.Process.Pid)
+	born := procid.Of(cmd.Process.Pid).Ticks
 	ended := make(chan struct{})
 	go func() { _ = cmd.Wait(); close(ended) }() // that its disk is gone is how it ends
 	t.Cleanup(func() { process.KillTree(cmd.Process.Pid); <-ended })

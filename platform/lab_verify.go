@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/plimsoll-bench/plimsoll/internal/wait"
 	"github.com/plimsoll-bench/plimsoll/lab/action"
 )
 
@@ -29,14 +30,8 @@ func (i *injector) Verify(ctx context.Context) (Injection, error) {
 		case err == nil || ctx.Err() == nil:
 			last = err
 		}
-		t := time.NewTimer(pollEvery)
-		select {
-		case <-t.C:
-			if ctx.Err() == nil {
-				continue
-			}
-		case <-ctx.Done():
-			t.Stop()
+		if wait.Sleep(ctx, pollEvery) == nil && ctx.Err() == nil {
+			continue
 		}
 		if last != nil {
 			last = fmt.Errorf("%s: cannot verify that the fault had an effect: %w", i.fault.Strike, last)

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"os"
 	"os/signal"
+	"syscall"
 	"time"
 )
 
@@ -17,7 +18,7 @@ func drillMarks(env *environment) (<-chan time.Time, func()) {
 		}
 	}
 	signals := make(chan os.Signal, 4)
-	signal.Notify(signals, markSignals()...)
+	signal.Notify(signals, syscall.SIGUSR1)
 	done := make(chan struct{})
 	go func() {
 		for {

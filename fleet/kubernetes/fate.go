@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/plimsoll-bench/plimsoll/internal/kube"
-	"github.com/plimsoll-bench/plimsoll/internal/podstate"
 	"github.com/plimsoll-bench/plimsoll/internal/wait"
 )
 
@@ -71,7 +70,7 @@ func (f *fates) note(o runtime.Object) {
 	is.node = p.Spec.NodeName
 	for _, c := range p.Status.Conditions {
 		if c.Type == core.DisruptionTarget && c.Status == core.ConditionTrue {
-			is.why = fmt.Sprintf("the cluster ended its pod (%s: %s)", c.Reason, podstate.OneLine(c.Message))
+			is.why = fmt.Sprintf("the cluster ended its pod (%s: %s)", c.Reason, kube.OneLine(c.Message))
 			is.taint = c.Reason == "DeletionByTaintManager"
 		}
 	}
@@ -104,7 +103,7 @@ func (f *fates) Explain(ctx context.Context, agent string) string {
 	}
 	for _, c := range n.Status.Conditions {
 		if c.Type == core.NodeReady && c.Status != core.ConditionTrue {
-			return fmt.Sprintf("its node %s is not ready (%s)", is.node, podstate.OneLine(c.Message))
+			return fmt.Sprintf("its node %s is not ready (%s)", is.node, kube.OneLine(c.Message))
 		}
 	}
 	return is.why

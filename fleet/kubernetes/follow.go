@@ -10,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/plimsoll-bench/plimsoll/internal/kube"
-	"github.com/plimsoll-bench/plimsoll/internal/podstate"
 )
 
 // followEvery is the period in which pods that have not started are listed.
@@ -59,7 +58,7 @@ func (c *Cluster) problems(ctx context.Context, job string) ([]string, error) {
 		if err := failed(&p); err != nil {
 			return nil, err
 		}
-		if w := podstate.Pending(&p, "Place fewer agents, lower their limits, or add nodes"); w != "" {
+		if w := kube.Pending(&p, "Place fewer agents, lower their limits, or add nodes"); w != "" {
 			if count[w]++; count[w] == 1 {
 				why = append(why, w)
 			}
@@ -86,7 +85,7 @@ func failed(p *core.Pod) error {
 	for _, s := range p.Status.ContainerStatuses {
 		if t := s.State.Terminated; t != nil && t.ExitCode != 0 && p.DeletionTimestamp == nil {
 			return fmt.Errorf("the agent in pod %s ended with exit code %d (%s): %s. See: kubectl logs %[1]s", p.Name, t.ExitCode,
-				t.Reason, podstate.OneLine(t.Message))
+				t.Reason, kube.OneLine(t.Message))
 		}
 	}
 	return nil
@@ -101,5 +100,5 @@ func (c *Cluster) refused(ctx context.Context, job string) string {
 	}
 	message, _ := list.Items[0].Object["message"].(string)
 	return fmt.Sprintf("the cluster does not allow the pods of the agents: %s. Raise the quota or use another namespace",
-		podstate.OneLine(message))
+		kube.OneLine(message))
 }

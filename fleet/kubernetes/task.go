@@ -24,7 +24,6 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/plimsoll-bench/plimsoll/internal/kube"
-	"github.com/plimsoll-bench/plimsoll/internal/podstate"
 	"github.com/plimsoll-bench/plimsoll/internal/wait"
 )
 
@@ -75,7 +74,7 @@ func (c *Cluster) Perform(ctx context.Context, s Settings, t Task, tell func(str
 	if err != nil {
 		return out, c.Explain(err, "create a Job")
 	}
-	shown := podstate.Teller{Tell: tell}
+	shown := kube.Teller{Tell: tell}
 	for begun := time.Now(); ; {
 		if wait.Sleep(ctx, followEvery) != nil {
 			return out, context.Cause(ctx)
@@ -165,10 +164,10 @@ func (c *Cluster) look(ctx context.Context, job string) (*core.Pod, []string, er
 	case p.DeletionTimestamp != nil:
 		return nil, nil, fmt.Errorf("the pod %s was deleted, or its node %s was lost", p.Name, p.Spec.NodeName)
 	case p.Status.Phase == core.PodFailed:
-		return nil, nil, fmt.Errorf("the pod %s failed: %s: %s", p.Name, p.Status.Reason, podstate.OneLine(p.Status.Message))
+		return nil, nil, fmt.Errorf("the pod %s failed: %s: %s", p.Name, p.Status.Reason, kube.OneLine(p.Status.Message))
 	case p.Status.Phase == core.PodPending:
-		why := podstate.Warnings(ctx, c.Client, c.Namespace, p.Name, p.Name+"-"+taskVolume)
-		if w := podstate.Pending(p, "See: kubectl describe pod "+p.Name); w != "" {
+		why := kube.Warnings(ctx, c.Client, c.Namespace, p.Name, p.Name+"-"+taskVolume)
+		if w := kube.Pending(p, "See: kubectl describe pod "+p.Name); w != "" {
 			why = append(why, "the pod "+w)
 		}
 		return p, why, nil

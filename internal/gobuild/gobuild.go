@@ -3,6 +3,7 @@
 package gobuild
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"os/exec"
@@ -35,7 +36,7 @@ func Program(out, pkg string) error {
 	if err := os.MkdirAll(filepath.Dir(program), 0o755); err != nil {
 		return err
 	}
-	release, err := filelock.Wait(program + ".lock")
+	release, err := filelock.Await(context.Background(), program+".lock", nil)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,6 @@
-// Package kube is the connection to a Kubernetes: where the cluster is, its resources by name, reading of objects, and
-// what to do about an error of the API server. What is made, changed and watched there is in packages fleet/kubernetes
-// and platform/kubernetes.
+// Package kube is the connection to a Kubernetes: where the cluster is, its resources by name, reading of objects, what
+// to do about an error of the API server, and why a pod has not started, in words. What is made, changed and watched
+// there is in packages fleet/kubernetes and platform/kubernetes.
 package kube
 
 import (

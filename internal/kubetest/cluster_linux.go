@@ -70,7 +70,7 @@ func Start(t testing.TB) (c *Cluster, ok bool) {
 	if !ok {
 		return nil, false
 	}
-	unlock, err := filelock.Wait(filepath.Join(p.cache, "lock"))
+	unlock, err := filelock.Await(t.Context(), filepath.Join(p.cache, "lock"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -193,9 +193,10 @@ func (c *Cluster) await(what string, is func(context.Context) bool) error {
 		select {
 		case <-ctx.Done():
 			return errors.Join(fmt.Errorf("no %s after %v", what, Limit), last)
-		case <-process.AnyEnded(c.control):
-			return fmt.Errorf("no %s, because a component has ended", what)
 		case <-time.After(100 * time.Millisecond):
+		}
+		if slices.ContainsFunc(c.control, func(p *process.Process) bool { return !p.Running() }) {
+			return fmt.Errorf("no %s, because a component has ended", what)
 		}
 	}
 	return nil

@@ -172,7 +172,8 @@ func job() *batch.Job {
 
 func nothingIsLeft(t *testing.T) {
 	if p, _, err := find(); err == nil && p.missing() == "" {
-		unlock, err := filelock.Wait(filepath.Join(p.cache, "lock")) // that of another package may run since
+		// That of another package may run since.
+		unlock, err := filelock.Await(context.Background(), filepath.Join(p.cache, "lock"), nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,4 +1,4 @@
-//go:build !(darwin || dragonfly || freebsd || linux || netbsd || openbsd)
+//go:build !linux
 
 package procid
 
@@ -10,10 +10,21 @@ import (
 // Of is the ID alone on this system.
 func Of(pid int) ID { return ID{PID: pid} }
 
-// Signal fails: this system has no signals.
-func (id ID) Signal(syscall.Signal, func() error) error {
-	return errors.New("this system has no signals")
+// Signal sends a signal to the process with this ID.
+func (id ID) Signal(sig syscall.Signal, more func() error) error {
+	if id.PID <= 1 {
+		return ErrAnother
+	}
+	if more != nil {
+		if err := more(); err != nil {
+			return err
+		}
+	}
+	return syscall.Kill(id.PID, sig)
 }
 
-// Alive is always false: it is not known on this system.
-func (id ID) Alive() bool { return false }
+// Alive reports whether there is a process with this ID.
+func (id ID) Alive() bool { return id.PID > 0 && syscall.Kill(id.PID, 0) == nil }
+
+// Stat fails: only Linux has /proc/PID/stat.
+func Stat(int) ([]string, error) { return nil, errors.New("this system has no /proc") }

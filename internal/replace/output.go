@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/internal/wait"
@@ -80,6 +81,9 @@ func Create(ctx context.Context, path string, mode os.FileMode) (*Output, error)
 	}
 	return o, nil
 }
+
+// noTerminal keeps a terminal that is opened from becoming the one of this process.
+const noTerminal = syscall.O_NOCTTY
 
 // others are the permissions of other users than the owner.
 const others = 0o077
@@ -221,4 +225,17 @@ func New(path string, content []byte, mode os.FileMode) error {
 	}
 	_, err = f.Write(content)
 	return errors.Join(err, f.Close())
+}
+
+// keepOwner gives a file the owner and the group of another one.
+func keepOwner(f *os.File, of fs.FileInfo) error {
+	old, ok := of.Sys().(*syscall.Stat_t)
+	now, err := f.Stat()
+	if !ok || err != nil {
+		return err
+	}
+	if own, ok := now.Sys().(*syscall.Stat_t); ok && own.Uid == old.Uid && own.Gid == old.Gid {
+		return nil
+	}
+	return f.Chown(int(old.Uid), int(old.Gid))
 }

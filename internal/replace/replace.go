@@ -4,6 +4,7 @@
 package replace
 
 import (
+	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
@@ -44,6 +45,15 @@ func File(name string, content []byte, mode os.FileMode, durable bool) (err erro
 		return err
 	}
 	return SyncDir(dir)
+}
+
+// JSON is [File] with a value as JSON, which only the owner may read.
+func JSON(name string, v any, durable bool) error {
+	text, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return err
+	}
+	return File(name, append(text, '\n'), 0o600, durable)
 }
 
 // Temporary reports whether a file is what a process left that was killed in [File] of name.

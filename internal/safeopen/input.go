@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"strings"
+	"syscall"
 
 	"github.com/plimsoll-bench/plimsoll/internal/wait"
 )
@@ -102,16 +103,6 @@ func (i *interruptible) Read(b []byte) (int, error) {
 	return copy(b, part[:got.n]), got.err
 }
 
-// ReadInput reads all of [OpenInput].
-func ReadInput(ctx context.Context, path string, most int64) ([]byte, error) {
-	in, err := OpenInput(ctx, path, most)
-	if err != nil {
-		return nil, err
-	}
-	defer in.Close()
-	return io.ReadAll(in)
-}
-
 // The limits of kinds of files, in bytes. Those of JSON are above.
 const (
 	MaxSecret = 64 << 10 // of a credential
@@ -140,6 +131,12 @@ func ReadSecretInput(ctx context.Context, path string) (string, error) {
 	}
 	defer in.Close()
 	return readSecret(in.(*limited))
+}
+
+// private reports whether only this user can read a file.
+func private(info fs.FileInfo) bool {
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	return ok && secretMode(info.Mode(), int(stat.Uid), os.Getuid())
 }
 
 // secretMode reports whether the mode of a file keeps a secret. A file that root gave to a user by its group, as

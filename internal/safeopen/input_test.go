@@ -18,7 +18,7 @@ func TestPipesEndWithTheContext(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, read := range map[string]func(context.Context) error{
-		"input":  func(ctx context.Context) error { _, err := ReadInput(ctx, path, 100); return err },
+		"input":  func(ctx context.Context) error { _, err := readInput(ctx, path, 100); return err },
 		"secret": func(ctx context.Context) error { _, err := ReadSecretInput(ctx, path); return err },
 	} {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -60,11 +60,11 @@ func TestRegularFilesDoNotWait(t *testing.T) {
 	write(t, path, "0123456789")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if b, err := ReadInput(ctx, path, 10); err != nil || string(b) != "0123456789" {
+	if b, err := readInput(ctx, path, 10); err != nil || string(b) != "0123456789" {
 		t.Errorf("a file of exactly the limit: %q, %v", b, err)
 	}
 	var limit *LimitError
-	if b, err := ReadInput(t.Context(), path, 9); !errors.As(err, &limit) || len(b) != 9 {
+	if b, err := readInput(t.Context(), path, 9); !errors.As(err, &limit) || len(b) != 9 {
 		t.Errorf("a file above the limit: %q, %v", b, err)
 	}
 }
@@ -113,4 +113,14 @@ func TestSecrets(t *testing.T) {
 			t.Errorf("%s was read as a secret of %d bytes", path, len(text))
 		}
 	}
+}
+
+// readInput reads all of [OpenInput].
+func readInput(ctx context.Context, path string, most int64) ([]byte, error) {
+	in, err := OpenInput(ctx, path, most)
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close()
+	return io.ReadAll(in)
 }

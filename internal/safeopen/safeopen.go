@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 )
 
 // The limits are far above the sizes of Plimsoll's files: the line of one second has about 10 KB, the document of a
@@ -22,6 +23,13 @@ const (
 	MaxDocument = 64 << 20 // bytes of one JSON document
 	MaxValues   = 1 << 20  // values (objects, arrays, their members) in one JSON document
 	MaxDepth    = 200      // nesting of objects and arrays
+)
+
+// nonblock opens a pipe without waiting for a writer. NoLink is a flag for [os.OpenFile]: it opens no link and does not
+// wait for a pipe.
+const (
+	nonblock = syscall.O_NONBLOCK
+	NoLink   = syscall.O_NOFOLLOW | nonblock
 )
 
 // ErrTorn reports that a file ends in the middle of a line, like that of a killed process.

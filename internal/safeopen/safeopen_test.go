@@ -146,14 +146,14 @@ func TestInputMayBeAPipe(t *testing.T) {
 		t.Fatal(err)
 	}
 	go func() { _ = os.WriteFile(path, []byte("a: 1"), 0o644) }()
-	if b, err := ReadInput(t.Context(), path, 100); err != nil || string(b) != "a: 1" {
+	if b, err := readInput(t.Context(), path, 100); err != nil || string(b) != "a: 1" {
 		t.Errorf("a pipe: %q, %v", b, err)
 	}
-	if _, err := ReadInput(t.Context(), t.TempDir(), 100); err == nil {
+	if _, err := readInput(t.Context(), t.TempDir(), 100); err == nil {
 		t.Error("a directory was read")
 	}
 	var limit *LimitError
-	if _, err := ReadInput(t.Context(), "/dev/zero", 1000); !errors.As(err, &limit) {
+	if _, err := readInput(t.Context(), "/dev/zero", 1000); !errors.As(err, &limit) {
 		t.Errorf("an endless file: %v, want a limit", err)
 	}
 }

@@ -1,7 +1,8 @@
 // Package wait bounds what waits for an answer from outside this process: a server, a lab, a command. Each wait has a
 // name and a limit. It says both while nothing comes, ends at the limit or with its context, and then says what did
 // not answer. Who listens to the waits below a context is in the context, so nothing between them passes it on. [Sleep]
-// waits for a time and nothing else.
+// waits for a time and nothing else, [Each] for several
+// calls.
 package wait
 
 import (

@@ -2,10 +2,10 @@ package action
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"sync"
-	"sync/atomic"
 
+	"github.com/plimsoll-bench/plimsoll/internal/wait"
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
@@ -65,15 +65,10 @@ func processesPaused(ctx context.Context, s *Scene) (string, error) {
 
 // allHang probes all members at the same time.
 func allHang(ctx context.Context, members []record.LabMember) bool {
-	var answers atomic.Int64
-	var all sync.WaitGroup
-	for _, m := range members {
-		all.Go(func() {
-			if probe(ctx, m) != hung {
-				answers.Add(1)
-			}
-		})
-	}
-	all.Wait()
-	return answers.Load() == 0
+	return wait.Each(members, func(m record.LabMember) error {
+		if probe(ctx, m) != hung {
+			return errors.New(m.Name + " answers")
+		}
+		return nil
+	}) == nil
 }

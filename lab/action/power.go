@@ -8,7 +8,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/fault"
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/lab/host"
-	"github.com/plimsoll-bench/plimsoll/spec"
+	"github.com/plimsoll-bench/plimsoll/lab/volume"
 )
 
 // endedByPower is the reason why the members of a host without power are down.
@@ -26,7 +26,7 @@ var powerOff = Action{
 
 var powerLoss = Action{
 	Suits: func(j *Job) error {
-		if CanFail(j.Site.Storage()) {
+		if volume.UsesFaultfs(j.Site.Storage()) {
 			return nil
 		}
 		return fault.Refuse("%s needs disks of the fault filesystem. Create the lab with --size and --faults "+
@@ -40,9 +40,6 @@ var powerLoss = Action{
 	Undo:    powerOn,
 	Witness: writesDiscarded,
 }
-
-// CanFail says whether the disks of a storage policy are disks of the fault filesystem.
-func CanFail(s spec.Storage) bool { return s.Faults || s.Device != "" || s.Cache != nil }
 
 func powerOn(ctx context.Context, j *Job) error { return j.Site.PowerOn(ctx, j.Host) }
 

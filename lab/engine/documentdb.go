@@ -133,5 +133,5 @@ func markData(dir string) error {
 				dir, e.Name())
 		}
 	}
-	return writeJSON(name, &df)
+	return replace.JSON(name, &df, true)
 }

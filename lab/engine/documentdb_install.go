@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/plimsoll-bench/plimsoll/internal/replace"
 	"github.com/plimsoll-bench/plimsoll/internal/wait"
 	"github.com/plimsoll-bench/plimsoll/lab/process"
 )
@@ -276,12 +277,12 @@ func (in *documentDBInstall) finish(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return writeJSON(installationFile(in.dir), Installation{
+	return replace.JSON(installationFile(in.dir), Installation{
 		Engine: DocumentDB, Source: "Debian packages, " + gatewayModule,
 		Version: fmt.Sprintf("PostgreSQL %s, DocumentDB %s, FerretDB %s, Patroni %s, etcd %s", v["postgresql"], v["documentdb"],
 			v["ferretdb"], v["patroni"], v["etcd"]),
 		Versions: v, Installed: time.Now().UTC(),
-	})
+	}, true)
 }
 
 // gatewayLine finds the version in the output of "ferretdb --version", the line "version: v2.7.0".
@@ -301,12 +302,7 @@ func copyFile(from, to string) error {
 		return err
 	}
 	defer src.Close()
-	dst, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o755)
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(dst, src)
-	return errors.Join(err, dst.Close())
+	return writeMember(to, 0o755, src)
 }
 
 // aptMirror returns the Debian mirror of this machine's apt, "" if there is none; debootstrap then uses Debian's public

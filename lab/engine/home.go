@@ -1,15 +1,11 @@
 package engine
 
 import (
-	"crypto/rand"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-
-	"github.com/plimsoll-bench/plimsoll/internal/replace"
 )
 
 // DefaultHome returns the default directory of engines and labs: PLIMSOLL_HOME, or plimsoll in the user's data
@@ -54,13 +50,6 @@ func (l layout) check() error {
 
 const installingPrefix = ".installing-"
 
-// randomHex returns n random bytes as hexadecimal digits.
-func randomHex(n int) string {
-	b := make([]byte, n)
-	rand.Read(b) // never fails: crypto/rand ends the program instead
-	return hex.EncodeToString(b)
-}
-
 func readInstallation(dir string) (Installation, error) {
 	var inst Installation
 	err := readJSON(installationFile(dir), &inst)
@@ -76,13 +65,4 @@ func readJSON(name string, v any) error {
 		return fmt.Errorf("%s: %w", name, err)
 	}
 	return nil
-}
-
-// writeJSON replaces a JSON file atomically, also in a crash. Only the owner may read it.
-func writeJSON(name string, v any) error {
-	data, err := json.MarshalIndent(v, "", "  ")
-	if err != nil {
-		return err
-	}
-	return replace.File(name, append(data, '\n'), 0o600, true)
 }

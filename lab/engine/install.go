@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"os"
@@ -46,7 +47,7 @@ func install(ctx context.Context, home layout, name string, progress func(string
 		return err
 	}
 	defer closeLog(log)
-	dir := home.installing() + name + "-" + randomHex(4)
+	dir := home.installing() + name + "-" + rand.Text()
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		return err
 	}
@@ -110,7 +111,7 @@ func publish(dir, final string) error {
 		return err
 	}
 	inst.Path = final
-	if err := writeJSON(installationFile(dir), inst); err != nil {
+	if err := replace.JSON(installationFile(dir), inst, true); err != nil {
 		return err
 	}
 	if err := os.MkdirAll(filepath.Dir(final), 0o755); err != nil {

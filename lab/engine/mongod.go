@@ -41,8 +41,11 @@ func (e *mongod) Installed(ctx context.Context) (Installation, error) {
 	return Installation{Engine: Mongod, Version: version, Path: path, Source: "PATH"}, err
 }
 
+// namedBinary is the source of a mongod that the specification names.
+const namedBinary = "engine.binary"
+
 func (i Installation) executable() string {
-	if i.Source == "PATH" {
+	if i.Source == "PATH" || i.Source == namedBinary {
 		return i.Path
 	}
 	return filepath.Join(i.Path, "bin", "mongod")
@@ -63,11 +66,15 @@ func newerVersion(a, b string) bool {
 
 // MongodAt returns the mongod at a path. Its version is empty if ctx permits no programs.
 func MongodAt(ctx context.Context, path string) (Installation, error) {
-	if err := checkExecutable(path); err != nil {
+	path, err := filepath.Abs(path)
+	if err == nil {
+		err = checkExecutable(path)
+	}
+	if err != nil {
 		return Installation{}, fmt.Errorf("engine.binary: %w", err)
 	}
 	version, err := mongodVersion(ctx, path)
-	return Installation{Engine: Mongod, Version: version, Path: path, Source: "engine.binary"}, err
+	return Installation{Engine: Mongod, Version: version, Path: path, Source: namedBinary}, err
 }
 
 // mongodVersion runs "mongod --version", which prints "db version v8.0.12".
@@ -102,20 +109,4 @@ func programVersion(ctx context.Context, s process.Spec, program, prefix string)
 		}
 	}
 	return "", fmt.Errorf("%s is not a %s, because --version prints no version of it%s", s.Path, program, process.LastLines(out, 5))
-}
-
-// choose returns the executable to start and its version.
-func (e *mongod) choose(ctx context.Context, binary string) (path, version string, err error) {
-	if binary != "" {
-		if path, err = filepath.Abs(binary); err != nil {
-			return "", "", err
-		}
-		if err := checkExecutable(path); err != nil {
-			return "", "", err
-		}
-		version, err = mongodVersion(ctx, path)
-		return path, version, err
-	}
-	inst, err := e.Installed(ctx)
-	return inst.executable(), inst.Version, err
 }

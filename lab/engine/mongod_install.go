@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/plimsoll-bench/plimsoll/internal/replace"
 	"github.com/plimsoll-bench/plimsoll/lab/process"
 )
 
@@ -223,8 +224,8 @@ func (e *mongod) installMongod(ctx context.Context, c choice, dir string, progre
 	if !releasePattern.MatchString(version) {
 		return "", fmt.Errorf("the mongod of %s reports an invalid release %q", c.source, version)
 	}
-	return version, writeJSON(installationFile(dir), Installation{Engine: Mongod, Version: version, Source: c.source,
-		Versions: map[string]string{"sha256": sum, "verified": proof}, Installed: time.Now().UTC()})
+	return version, replace.JSON(installationFile(dir), Installation{Engine: Mongod, Version: version, Source: c.source,
+		Versions: map[string]string{"sha256": sum, "verified": proof}, Installed: time.Now().UTC()}, true)
 }
 
 // isSum reports whether a text is a SHA-256 checksum in hexadecimal.

@@ -16,6 +16,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/plimsoll-bench/plimsoll/internal/replace"
 	"github.com/plimsoll-bench/plimsoll/lab/process"
 )
 
@@ -248,7 +249,7 @@ func TestInstallFrame(t *testing.T) {
 		go func() {
 			done <- install(context.Background(), home, "kettle", nil, func(dir string, _ *process.LockedWriter) (string, error) {
 				works <- dir
-				return final, writeJSON(installationFile(dir), Installation{Engine: "kettle"})
+				return final, replace.JSON(installationFile(dir), Installation{Engine: "kettle"}, true)
 			}, check)
 		}()
 	}

@@ -15,6 +15,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
+	"github.com/plimsoll-bench/plimsoll/internal/wait"
 	"github.com/plimsoll-bench/plimsoll/lab/process"
 	"github.com/plimsoll-bench/plimsoll/server"
 )
@@ -121,11 +122,8 @@ func (n *MongoNode) client(as As) (*mongo.Client, error) {
 // Command runs a command on this server and decodes the answer into reply, which may be nil. It drops the client after
 // a network error, and after an authorization error because the connection may be older than the user.
 func (n *MongoNode) Command(ctx context.Context, as As, db string, command bson.D, reply any) error {
-	if _, ok := ctx.Deadline(); !ok {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, commandLimit)
-		defer cancel()
-	}
+	ctx, cancel := wait.Bounded(ctx, commandLimit)
+	defer cancel()
 	client, err := n.client(as)
 	if err != nil {
 		return err

@@ -9,6 +9,7 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
+	"github.com/plimsoll-bench/plimsoll/internal/wait"
 	"github.com/plimsoll-bench/plimsoll/lab/process"
 	"github.com/plimsoll-bench/plimsoll/server"
 )
@@ -52,11 +53,8 @@ func commander(run func(ctx context.Context, db string, command bson.D, reply an
 // readSettings reads the settings of a server. It accepts errors of some queries, because not every release and kind of
 // server supports all of them.
 func readSettings(ctx context.Context, name string, c server.Commander) (map[string]string, error) {
-	if _, ok := ctx.Deadline(); !ok {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, settingsLimit)
-		defer cancel()
-	}
+	ctx, cancel := wait.Bounded(ctx, settingsLimit)
+	defer cancel()
 	id, err := server.Identify(ctx, c)
 	set, refused := server.Settings(ctx, c, id)
 	if err = errors.Join(err, refused); len(set) == 0 && err != nil {

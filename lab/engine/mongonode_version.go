@@ -61,13 +61,14 @@ func FindMongo(ctx context.Context, home, binary, version string, routers bool) 
 
 // program returns the executable to use and its release.
 func (e *mongod) program(ctx context.Context, binary, version string) (path, text string, err error) {
-	if binary == "" && version != "" {
-		best := e.newestOf(version)
-		if best.Path != "" {
-			return best.executable(), best.Version, nil
-		}
+	inst := e.newestOf(version)
+	switch {
+	case binary != "":
+		inst, err = MongodAt(ctx, binary)
+	case inst.Path == "":
+		inst, err = e.Installed(ctx)
 	}
-	return e.choose(ctx, binary)
+	return inst.executable(), inst.Version, err
 }
 
 // isRelease reports whether a release has a version or begins with it: 8.0.12 is 8.0.

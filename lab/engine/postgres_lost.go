@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/plimsoll-bench/plimsoll/internal/replace"
 )
 
 // Lost describes the WAL of a member that pg_rewind rolled back when the member joined a primary from which it had
@@ -47,7 +49,7 @@ func (p *Postgres) TakeLost(ctx context.Context) ([]Lost, error) {
 		if err != nil {
 			return all, fmt.Errorf("%s: %w", p.name, err)
 		}
-		if err := writeJSON(filepath.Join(dir, describeFile), l); err != nil {
+		if err := replace.JSON(filepath.Join(dir, describeFile), l, true); err != nil {
 			return all, err
 		}
 		if l.Transactions > 0 {

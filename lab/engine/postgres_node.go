@@ -192,16 +192,11 @@ func (p *Postgres) closeSessions() {
 }
 
 // Wait waits until it answers at its address, as primary or as standby.
-func (p *Postgres) Wait(ctx context.Context) error { return p.waitAnswer(ctx, p.wire) }
-
-// WaitSocket waits until it answers on its Unix socket, which needs no password.
-func (p *Postgres) WaitSocket(ctx context.Context) error { return p.waitAnswer(ctx, p.socket) }
-
-func (p *Postgres) waitAnswer(ctx context.Context, c *pgClient) error {
+func (p *Postgres) Wait(ctx context.Context) error {
 	return p.untilAnswers(ctx, func(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 		defer cancel()
-		_, err := c.query(ctx, "select 1")
+		_, err := p.wire.query(ctx, "select 1")
 		return err
 	})
 }

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"strconv"
@@ -99,7 +100,7 @@ func (p *Postgres) AwaitedStandbys(ctx context.Context) (n int, err error) {
 // MakeUsers sets the superuser's password, and makes a role for the user of the gateways, which may be empty.
 // PostgreSQL gets verifiers instead of passwords, so no log has them.
 func (p *Postgres) MakeUsers(ctx context.Context, user, password string) error {
-	super, err := verifier(p.o.Password, randomHex(8))
+	super, err := verifier(p.o.Password, rand.Text())
 	if err != nil {
 		return err
 	}
@@ -108,7 +109,7 @@ func (p *Postgres) MakeUsers(ctx context.Context, user, password string) error {
 		if err := CheckAccess(user, password); err != nil {
 			return err
 		}
-		secret, err := verifier(password, randomHex(8))
+		secret, err := verifier(password, rand.Text())
 		if err != nil {
 			return err
 		}

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -42,7 +43,7 @@ func (in installed) template(ctx context.Context) (string, error) {
 	if err := removeStale(in.home, DocumentDB); err != nil {
 		return "", err
 	}
-	dir := in.home.installing() + templatePrefix + randomHex(4)
+	dir := in.home.installing() + templatePrefix + rand.Text()
 	if err := in.makeTemplate(ctx, dir); err != nil {
 		return "", errors.Join(fmt.Errorf("cannot make the template of the database: %w", err), process.RemoveTree(dir))
 	}

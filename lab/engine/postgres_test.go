@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/plimsoll-bench/plimsoll/internal/wait"
 	"github.com/plimsoll-bench/plimsoll/lab/engine"
 	"github.com/plimsoll-bench/plimsoll/lab/engine/enginetest"
 	"github.com/plimsoll-bench/plimsoll/lab/host"
@@ -50,11 +51,10 @@ func TestDocumentDBNodes(t *testing.T) {
 	if err := p.Start(ctx); err != nil {
 		t.Fatal(err)
 	}
-	if err := p.WaitSocket(ctx); err != nil {
-		t.Fatal(err)
-	}
-	if err := p.MakeUsers(ctx, "app", "client secret"); err != nil {
-		t.Fatal(err)
+	for err := p.MakeUsers(ctx, "app", "client secret"); err != nil; err = p.MakeUsers(ctx, "app", "client secret") {
+		if wait.Sleep(ctx, 20*time.Millisecond) != nil {
+			t.Fatal(err)
+		}
 	}
 	if err := p.Stop(ctx); err != nil {
 		t.Fatal(err)

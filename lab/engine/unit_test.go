@@ -8,6 +8,7 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"github.com/plimsoll-bench/plimsoll/internal/replace"
 	"github.com/plimsoll-bench/plimsoll/lab/process"
 )
 
@@ -49,14 +50,14 @@ func TestWriteJSONReplaces(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "state.json")
 	for _, want := range []string{"one", "two"} {
 		var got string
-		if err := errors.Join(writeJSON(name, want), readJSON(name, &got)); err != nil || got != want {
+		if err := errors.Join(replace.JSON(name, want, true), readJSON(name, &got)); err != nil || got != want {
 			t.Errorf("read %q, error %v, want %q", got, err, want)
 		}
 	}
 	if entries, _ := os.ReadDir(filepath.Dir(name)); len(entries) != 1 {
 		t.Errorf("%d files are left", len(entries))
 	}
-	if err := writeJSON(name, func() {}); err == nil {
+	if err := replace.JSON(name, func() {}, true); err == nil {
 		t.Error("a function was written as JSON")
 	}
 }

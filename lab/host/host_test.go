@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/plimsoll-bench/plimsoll/internal/procid"
 	"github.com/plimsoll-bench/plimsoll/lab/host"
 	"github.com/plimsoll-bench/plimsoll/lab/journal"
 	"github.com/plimsoll-bench/plimsoll/lab/process"
@@ -201,7 +202,7 @@ func testPower(t *testing.T, _ *testMaker, h host.Host) {
 		t.Errorf("after power-off: running %v, state %s", p.Running(), h.State())
 	}
 	for _, pid := range children {
-		if born, err := process.StartTime(pid); err == nil && process.Alive(pid, born) {
+		if process.Alive(pid, procid.Of(pid).Ticks) {
 			t.Errorf("child %d lives on", pid)
 		}
 	}

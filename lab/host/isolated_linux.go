@@ -83,15 +83,7 @@ func (h *isolatedHost) connect() error {
 	if err := n.handle.LinkAdd(veth); err != nil {
 		return fmt.Errorf("cannot create its cable: %w", err)
 	}
-	l, err := n.handle.LinkByName(h.port)
-	if err != nil {
-		return err
-	}
-	bridge, err := n.handle.LinkByName(bridgeName)
-	if err != nil {
-		return err
-	}
-	if err := n.handle.LinkSetMaster(l, bridge); err != nil { // powering on sets it up
+	if err := n.plug(h.port); err != nil { // powering on sets it up
 		return fmt.Errorf("cannot connect its cable to the bridge: %w", err)
 	}
 	own, err := netlink.NewHandleAt(h.space.handle(), unix.NETLINK_ROUTE)

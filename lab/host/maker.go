@@ -3,15 +3,16 @@ package host
 import (
 	"context"
 	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strings"
 	"sync"
 
+	"github.com/plimsoll-bench/plimsoll/internal/wait"
 	"github.com/plimsoll-bench/plimsoll/lab/journal"
 )
 
@@ -65,12 +66,8 @@ func NewMaker(ctx context.Context, o MakerOptions) (*Maker, error) {
 	return g, nil
 }
 
-// newToken returns eight random hexadecimal digits.
-func newToken() string {
-	var b [4]byte
-	_, _ = rand.Read(b[:]) // never fails
-	return hex.EncodeToString(b[:])
-}
+// newToken returns eight random letters and digits.
+func newToken() string { return strings.ToLower(rand.Text()[:8]) }
 
 // Check returns an error if this machine does not support a mode of hosts.
 func Check(mode string) error {
@@ -151,13 +148,7 @@ func (g *Maker) Close(ctx context.Context) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.closed = true
-	errs := make([]error, len(g.hosts))
-	var wg sync.WaitGroup
-	for i, h := range g.hosts {
-		wg.Go(func() { errs[i] = h.Close(ctx) })
-	}
-	wg.Wait()
-	err := errors.Join(errs...)
+	err := wait.Each(g.hosts, func(h Host) error { return h.Close(ctx) })
 	if g.net != nil {
 		err = errors.Join(err, g.net.close(ctx))
 	}

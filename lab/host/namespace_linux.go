@@ -72,8 +72,7 @@ func nameNewNamespace(path string) error {
 		return err
 	}
 	// Hosts use IPv4. Otherwise the kernel would send neighbour discovery over the links, and count it.
-	err := os.WriteFile("/proc/sys/net/ipv6/conf/default/disable_ipv6", []byte("1"), 0)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := disableIPv6("default"); err != nil {
 		return err
 	}
 	lo, err := netlink.LinkByName("lo")

@@ -197,7 +197,7 @@ func (n *network) reserve(prefix netip.Prefix) error {
 	if err := errors.Join(netlink.AddrAdd(machine, addr), netlink.LinkSetUp(machine)); err != nil {
 		return fmt.Errorf("cannot set the machine's address in the lab: %w", err)
 	}
-	return n.plug("machine")
+	return errors.Join(n.plug("machine"), n.up("machine"))
 }
 
 func (n *network) makeCable(name string) error {
@@ -232,7 +232,7 @@ func (n *network) plug(name string) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(n.handle.LinkSetMaster(l, bridge), n.handle.LinkSetUp(l))
+	return n.handle.LinkSetMaster(l, bridge)
 }
 
 // address is the address in the lab's network whose last byte is last.

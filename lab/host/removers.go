@@ -69,17 +69,11 @@ func endTree(pid int, born uint64) bool {
 	switch {
 	case process.Alive(pid, born):
 		process.KillTree(pid)
-	case syscall.Kill(pid, 0) == nil && !sameStart(pid, born):
+	case syscall.Kill(pid, 0) == nil && procid.Of(pid).Ticks != born:
 		return false // another process has the id by now, so the group was empty once
 	case !groupRuns(pid):
 		return false
 	}
 	_ = syscall.Kill(-pid, syscall.SIGKILL) // it may have ended
 	return true
-}
-
-// sameStart says whether a process, even a zombie, has this start time.
-func sameStart(pid int, born uint64) bool {
-	at, err := process.StartTime(pid)
-	return err == nil && at == born
 }

@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"regexp"
 	"slices"
 	"strings"
@@ -20,6 +21,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/internal/childproc"
+	"github.com/plimsoll-bench/plimsoll/internal/procid"
 )
 
 // Spec says how to run one program.
@@ -68,7 +70,7 @@ type Bind struct{ From, At string }
 type Process struct {
 	Role string
 	PID  int
-	Born uint64 // see [StartTime]
+	Born uint64 // see [procid.ID]
 	Done chan struct{}
 	Exit error // valid when Done is closed
 }
@@ -89,6 +91,22 @@ func OnThread(f func()) {
 	<-done
 }
 
+// command describes a program without its place and its sandbox.
+func command(ctx context.Context, s Spec) *exec.Cmd {
+	cmd := childproc.Command(ctx, s.Path, s.Args...)
+	cmd.Env = s.Env
+	if len(s.Also) > 0 {
+		cmd.Env = append(cmd.Environ(), s.Also...)
+	}
+	if s.Input != "" {
+		cmd.Stdin = strings.NewReader(s.Input)
+	}
+	cmd.Stdout, cmd.Stderr = s.Log, s.Log
+	cmd.SysProcAttr = &syscall.SysProcAttr{}
+	childproc.Attributes(cmd.SysProcAttr)
+	return cmd
+}
+
 // Start starts a program and returns when it was executed. The process is in a process group of its own, so that Ctrl-C
 // on a terminal reaches Plimsoll alone, which ends the process in order. ctx permits the start; its end does not end
 // the process.
@@ -102,7 +120,7 @@ func Start(ctx context.Context, s Spec) (*Process, error) {
 			return
 		}
 		p.PID = cmd.Process.Pid
-		p.Born, _ = StartTime(p.PID) // it exists at least as a zombie
+		p.Born = procid.Of(p.PID).Ticks // it exists at least as a zombie
 		started <- nil
 		p.Exit = cmd.Wait()
 		close(p.Done)
@@ -288,19 +306,6 @@ func mostImportant(lines []string) string {
 		return ""
 	}
 	return lines[len(lines)-1]
-}
-
-// AnyEnded returns a channel that is closed when the first of the processes has ended.
-func AnyEnded(ps []*Process) <-chan struct{} {
-	ended := make(chan struct{})
-	var once sync.Once
-	for _, p := range ps {
-		go func() {
-			<-p.Done
-			once.Do(func() { close(ended) })
-		}()
-	}
-	return ended
 }
 
 // Gone waits until none of the processes with the given ids and start times is left.

@@ -14,7 +14,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/plimsoll-bench/plimsoll/internal/childproc"
 	"github.com/plimsoll-bench/plimsoll/internal/mountinfo"
 	"github.com/plimsoll-bench/plimsoll/internal/procid"
 )
@@ -22,17 +21,7 @@ import (
 // launch executes a program. It must be called on a thread of its own, because a sandbox changes the thread's
 // namespaces.
 func launch(ctx context.Context, s Spec) (*exec.Cmd, error) {
-	cmd := childproc.Command(ctx, s.Path, s.Args...)
-	cmd.Env = s.Env
-	if len(s.Also) > 0 {
-		cmd.Env = append(cmd.Environ(), s.Also...)
-	}
-	if s.Input != "" {
-		cmd.Stdin = strings.NewReader(s.Input)
-	}
-	cmd.Stdout, cmd.Stderr = s.Log, s.Log
-	cmd.SysProcAttr = &syscall.SysProcAttr{}
-	childproc.Attributes(cmd.SysProcAttr)
+	cmd := command(ctx, s)
 	leave, err := enterPlace(s.Place, cmd.SysProcAttr)
 	if err != nil {
 		return nil, errors.Join(err, leave())
@@ -56,15 +45,14 @@ func launch(ctx context.Context, s Spec) (*exec.Cmd, error) {
 	if err := cmd.Start(); err != nil {
 		return nil, errors.Join(err, leave())
 	}
-	if err := leave(); err != nil {
+	err = leave()
+	if err == nil {
+		err = limitFiles(cmd.Process.Pid, s.OpenFiles)
+	}
+	if err != nil {
 		_ = cmd.Process.Kill() // it may have ended
 		_ = cmd.Wait()         // it was killed
 		return nil, err
-	}
-	if err := limitFiles(cmd.Process.Pid, s.OpenFiles); err != nil {
-		_ = cmd.Process.Kill() // it may have ended
-		_ = cmd.Wait()         // it was killed
-		return nil, fmt.Errorf("cannot set its limit of open files: %w", err)
 	}
 	return cmd, nil
 }
@@ -94,18 +82,14 @@ func limitFiles(pid int, wanted uint64) error {
 		return nil
 	}
 	var l unix.Rlimit
-	if err := unix.Prlimit(pid, unix.RLIMIT_NOFILE, nil, &l); err != nil {
-		if errors.Is(err, unix.ESRCH) {
-			return nil // it has ended
-		}
-		return err
+	err := unix.Prlimit(pid, unix.RLIMIT_NOFILE, nil, &l)
+	if l.Cur = min(wanted, l.Max); err == nil {
+		err = unix.Prlimit(pid, unix.RLIMIT_NOFILE, &l, nil)
 	}
-	l.Cur = min(wanted, l.Max)
-	err := unix.Prlimit(pid, unix.RLIMIT_NOFILE, &l, nil)
-	if errors.Is(err, unix.ESRCH) {
+	if err == nil || errors.Is(err, unix.ESRCH) { // it has ended
 		return nil
 	}
-	return err
+	return fmt.Errorf("cannot set its limit of open files: %w", err)
 }
 
 // OpenFiles is the soft limit of open files of a process; 0 if it is not known.
@@ -260,10 +244,6 @@ func mount(from, at, kind string, flags uintptr) error {
 	}
 	return nil
 }
-
-// StartTime returns when a process was started, in clock ticks since boot. The id alone does not identify a process,
-// because the kernel reuses ids.
-func StartTime(pid int) (uint64, error) { return procid.Ticks(pid) }
 
 // clockTick is the unit of processor time in /proc (sysconf(_SC_CLK_TCK) is 100 on all of Linux).
 const clockTick = 0.01

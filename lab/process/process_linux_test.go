@@ -16,13 +16,14 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/plimsoll-bench/plimsoll/internal/notrun"
+	"github.com/plimsoll-bench/plimsoll/internal/procid"
 )
 
-func TestStartTime(t *testing.T) {
+func TestAlive(t *testing.T) {
 	me := os.Getpid()
-	born, err := StartTime(me)
-	if err != nil || born == 0 || !Alive(me, born) || Alive(me, born+1) {
-		t.Errorf("start time %d, error %v", born, err)
+	born := procid.Of(me).Ticks
+	if born == 0 || !Alive(me, born) || Alive(me, born+1) {
+		t.Errorf("start time %d", born)
 	}
 }
 

@@ -7,10 +7,7 @@ import (
 	"errors"
 	"os"
 	"os/exec"
-	"strings"
 	"syscall"
-
-	"github.com/plimsoll-bench/plimsoll/internal/childproc"
 )
 
 func launch(ctx context.Context, s Spec) (*exec.Cmd, error) {
@@ -23,17 +20,7 @@ func launch(ctx context.Context, s Spec) (*exec.Cmd, error) {
 	if s.Nobody && os.Geteuid() == 0 {
 		return nil, errors.New("it does not run as root. Run plimsoll as another user")
 	}
-	cmd := childproc.Command(ctx, s.Path, s.Args...)
-	cmd.Env = s.Env
-	if len(s.Also) > 0 {
-		cmd.Env = append(cmd.Environ(), s.Also...)
-	}
-	if s.Input != "" {
-		cmd.Stdin = strings.NewReader(s.Input)
-	}
-	cmd.Stdout, cmd.Stderr = s.Log, s.Log
-	cmd.SysProcAttr = &syscall.SysProcAttr{}
-	childproc.Attributes(cmd.SysProcAttr)
+	cmd := command(ctx, s)
 	return cmd, cmd.Start()
 }
 
@@ -42,9 +29,6 @@ func CPUSeconds(int) (seconds float64, born uint64, ok bool) { return 0, 0, fals
 
 // OpenFiles is not known without prlimit.
 func OpenFiles(int) uint64 { return 0 }
-
-// StartTime is not known without /proc.
-func StartTime(int) (uint64, error) { return 0, nil }
 
 // Alive says whether there is a process with this id.
 func Alive(pid int, _ uint64) bool { return syscall.Kill(pid, 0) == nil }

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"sync"
 
+	"github.com/plimsoll-bench/plimsoll/internal/wait"
 	"github.com/plimsoll-bench/plimsoll/lab/engine"
 	"github.com/plimsoll-bench/plimsoll/lab/host"
 	"github.com/plimsoll-bench/plimsoll/record"
@@ -57,7 +58,7 @@ func noHost(plan MemberPlan) error {
 }
 
 func (c *bare) Start(ctx context.Context) error {
-	return inParallel(c.nodes, func(n *bareNode) error {
+	return wait.Each(c.nodes, func(n *bareNode) error {
 		dir, err := c.site.Volume(ctx, n.plan.Name)
 		if err != nil {
 			return fmt.Errorf("cannot make the volume %s: %w", n.plan.Name, err)
@@ -73,14 +74,7 @@ func (c *bare) Watch(context.Context) {}
 
 func (c *bare) URIs() map[string]string { return map[string]string{} }
 
-func (c *bare) Node(name string) (engine.Node, bool) {
-	for _, n := range c.nodes {
-		if n.plan.Name == name {
-			return n, true
-		}
-	}
-	return nil, false
-}
+func (c *bare) Node(name string) (engine.Node, bool) { return nodeNamed(c.Nodes(), name) }
 
 func (c *bare) Nodes() []engine.Node {
 	var all []engine.Node

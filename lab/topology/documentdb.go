@@ -255,14 +255,7 @@ func (c *documentDB) URIs() map[string]string {
 	return uris
 }
 
-func (c *documentDB) Node(name string) (engine.Node, bool) {
-	for _, n := range c.Nodes() {
-		if n.Name() == name {
-			return n, true
-		}
-	}
-	return nil, false
-}
+func (c *documentDB) Node(name string) (engine.Node, bool) { return nodeNamed(c.Nodes(), name) }
 
 func (c *documentDB) Nodes() []engine.Node {
 	var all []engine.Node

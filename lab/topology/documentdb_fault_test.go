@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/plimsoll-bench/plimsoll/internal/wait"
 	"github.com/plimsoll-bench/plimsoll/lab/engine"
 	"github.com/plimsoll-bench/plimsoll/lab/process"
 )
@@ -255,7 +256,7 @@ func allFail(t *testing.T, u *underTest) {
 			t.Fatal(err)
 		}
 	}
-	if err := inParallel(u.members, func(m *pgMember) error { return u.Return(t.Context(), m.plan.Name) }); err != nil {
+	if err := wait.Each(u.members, func(m *pgMember) error { return u.Return(t.Context(), m.plan.Name) }); err != nil {
 		t.Fatal(err)
 	}
 	u.whole(t)

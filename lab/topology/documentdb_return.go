@@ -115,7 +115,7 @@ func (c *documentDB) readdressGateways(ctx context.Context) error {
 	c.op.Lock()
 	defer c.op.Unlock()
 	now := c.upstreams()
-	return inParallel(c.gateways, func(g *pgGateway) error {
+	return wait.Each(c.gateways, func(g *pgGateway) error {
 		if c.isStopping() || !g.node.Status().Running || slices.Equal(g.node.Members(), now) {
 			return nil
 		}

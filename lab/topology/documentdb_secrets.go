@@ -2,7 +2,6 @@ package topology
 
 import (
 	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -25,16 +24,17 @@ const clientUser = "plimsoll-client"
 func loadSecrets(dir string, authentication bool) (secrets, error) {
 	var s secrets
 	var err error
-	if s.Postgres, err = loadSecret(filepath.Join(dir, "postgres"), 16, hex.EncodeToString); err != nil || !authentication {
+	if s.Postgres, err = loadSecret(filepath.Join(dir, "postgres")); err != nil || !authentication {
 		return s, err
 	}
 	s.User = clientUser
-	s.Client, err = loadSecret(filepath.Join(dir, clientUser), 16, hex.EncodeToString)
+	s.Client, err = loadSecret(filepath.Join(dir, clientUser))
 	return s, err
 }
 
-// loadSecret reads a file and makes it if needed, with n random bytes as text.
-func loadSecret(file string, n int, encode func([]byte) string) (string, error) {
+// loadSecret reads a file and makes it if needed, with random capital letters and digits, which need no escapes in an
+// address and are valid in a key file of mongod.
+func loadSecret(file string) (string, error) {
 	data, err := os.ReadFile(file)
 	if text := strings.TrimSpace(string(data)); err == nil && text != "" {
 		return text, nil
@@ -42,9 +42,7 @@ func loadSecret(file string, n int, encode func([]byte) string) (string, error) 
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", fmt.Errorf("cannot read a secret of the lab: %w", err)
 	}
-	b := make([]byte, n)
-	rand.Read(b) // never fails: crypto/rand ends the program instead
-	text := encode(b)
+	text := rand.Text() + rand.Text()
 	err = os.MkdirAll(filepath.Dir(file), 0o700)
 	if err == nil {
 		err = os.WriteFile(file, []byte(text), 0o600)

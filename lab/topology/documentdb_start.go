@@ -8,23 +8,11 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/internal/wait"
 	"github.com/plimsoll-bench/plimsoll/lab/engine"
 )
-
-// inParallel calls f for all elements concurrently and joins the errors.
-func inParallel[T any](list []T, f func(T) error) error {
-	errs := make([]error, len(list))
-	var all sync.WaitGroup
-	for i, x := range list {
-		all.Go(func() { errs[i] = f(x) })
-	}
-	all.Wait()
-	return errors.Join(errs...)
-}
 
 // Start starts etcd, all members from the same template, so that standbys need no base backup, and the gateways. It
 // returns when all standbys stream and a majority has acknowledged a write.
@@ -50,7 +38,7 @@ func (c *documentDB) start(ctx context.Context) error {
 	c.site.Event("progress", "the members run; waiting for standbys and gateways", nil)
 	gateways := make(chan error, 1)
 	go func() {
-		gateways <- inParallel(c.gateways, func(g *pgGateway) error { return c.startGateway(ctx, g) })
+		gateways <- wait.Each(c.gateways, func(g *pgGateway) error { return c.startGateway(ctx, g) })
 	}()
 	err = c.waitStreaming(ctx, primary, len(c.members)-1)
 	if err = errors.Join(err, <-gateways); err != nil {
@@ -95,8 +83,8 @@ func (c *documentDB) startMembers(ctx context.Context) (*pgMember, error) {
 		return nil, err
 	}
 	etcd := make(chan error, 1)
-	go func() { etcd <- inParallel(c.etcd, func(e *engine.Etcd) error { return e.Start(ctx) }) }()
-	err := inParallel(c.members, func(m *pgMember) error {
+	go func() { etcd <- wait.Each(c.etcd, func(e *engine.Etcd) error { return e.Start(ctx) }) }()
+	err := wait.Each(c.members, func(m *pgMember) error {
 		dir, err := c.site.Volume(ctx, m.plan.Name)
 		if err != nil {
 			return fmt.Errorf("cannot make the volume of %s: %w", m.plan.Name, err)
@@ -109,7 +97,7 @@ func (c *documentDB) startMembers(ctx context.Context) (*pgMember, error) {
 	if err := c.seedCluster(ctx, c.members[0]); err != nil {
 		return nil, err
 	}
-	if err := inParallel(c.members, func(m *pgMember) error { return m.node.Start(ctx) }); err != nil {
+	if err := wait.Each(c.members, func(m *pgMember) error { return m.node.Start(ctx) }); err != nil {
 		return nil, err
 	}
 	primary, err := c.waitWritable(ctx)
@@ -250,7 +238,7 @@ func (c *documentDB) Stop(ctx context.Context) error {
 	c.op.Lock()
 	defer c.op.Unlock()
 	c.endReaders()
-	err := inParallel(c.gateways, func(g *pgGateway) error { return g.node.Kill() })
-	err = errors.Join(err, inParallel(c.members, func(m *pgMember) error { return m.node.StopAlone(ctx) }))
-	return errors.Join(err, inParallel(c.etcd, func(e *engine.Etcd) error { return e.Kill() }))
+	err := wait.Each(c.gateways, func(g *pgGateway) error { return g.node.Kill() })
+	err = errors.Join(err, wait.Each(c.members, func(m *pgMember) error { return m.node.StopAlone(ctx) }))
+	return errors.Join(err, wait.Each(c.etcd, func(e *engine.Etcd) error { return e.Kill() }))
 }

@@ -3,7 +3,6 @@ package topology
 import (
 	"cmp"
 	"context"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"net/url"
@@ -85,12 +84,11 @@ func (c *mongoCluster) secrets() (keyFile string, err error) {
 	}
 	dir := filepath.Join(c.site.Dir, "secrets")
 	keyFile = filepath.Join(dir, "mongo-key")
-	if _, err := loadSecret(keyFile, 96, base64.StdEncoding.EncodeToString); err != nil {
+	if _, err := loadSecret(keyFile); err != nil {
 		return "", err
 	}
-	// base64url needs no escaping in an address.
 	if c.password = c.site.Clients.Password; c.password == "" {
-		c.password, err = loadSecret(filepath.Join(dir, "mongo-password"), 24, base64.RawURLEncoding.EncodeToString)
+		c.password, err = loadSecret(filepath.Join(dir, "mongo-password"))
 	}
 	return keyFile, err
 }
@@ -180,20 +178,13 @@ func (c *mongoCluster) URIs() map[string]string {
 	return map[string]string{"": u.String()}
 }
 
-func (c *mongoCluster) Node(name string) (engine.Node, bool) {
-	if n := c.node(name); n != nil {
-		return n, true
-	}
-	return nil, false
-}
+func (c *mongoCluster) Node(name string) (engine.Node, bool) { return nodeNamed(c.Nodes(), name) }
 
+// node is nil if there is no server of that name.
 func (c *mongoCluster) node(name string) *engine.MongoNode {
-	for _, n := range c.nodes {
-		if n.Name() == name {
-			return n
-		}
-	}
-	return nil
+	n, _ := c.Node(name)
+	of, _ := n.(*engine.MongoNode)
+	return of
 }
 
 func (c *mongoCluster) Nodes() []engine.Node {
@@ -236,14 +227,6 @@ func (c *mongoCluster) event(kind string, data map[string]string, format string,
 	if c.site.Event != nil {
 		c.site.Event(kind, fmt.Sprintf(format, a...), data)
 	}
-}
-
-// bounded adds a limit to a ctx without a deadline.
-func bounded(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
-	if _, ok := ctx.Deadline(); ok {
-		return context.WithCancel(ctx)
-	}
-	return context.WithTimeout(ctx, limit)
 }
 
 // until calls try until it succeeds, reports that its error is final, or ctx ends. The error includes the last one of

@@ -11,6 +11,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
+	"github.com/plimsoll-bench/plimsoll/internal/wait"
 	"github.com/plimsoll-bench/plimsoll/lab/engine"
 	"github.com/plimsoll-bench/plimsoll/server"
 )
@@ -20,7 +21,7 @@ const changeLimit = 2 * time.Minute
 
 // StepDown makes the primary of a set hand over, and returns when another member is primary.
 func (c *mongoCluster) StepDown(ctx context.Context, set string) error {
-	ctx, cancel := bounded(ctx, changeLimit)
+	ctx, cancel := wait.Bounded(ctx, changeLimit)
 	defer cancel()
 	set, err := c.oneSet(set)
 	if err != nil {
@@ -146,9 +147,9 @@ func (c *mongoCluster) reportRollback(n *engine.MongoNode) {
 
 // Stop ends routers, then shards, then config servers (manual: "Stop a Self-Managed Sharded Cluster").
 func (c *mongoCluster) Stop(ctx context.Context) error {
-	ctx, cancel := bounded(ctx, changeLimit)
+	ctx, cancel := wait.Bounded(ctx, changeLimit)
 	defer cancel()
-	errs := []error{inParallel(c.routers(), func(n *engine.MongoNode) error { return c.stopNode(ctx, n) })}
+	errs := []error{wait.Each(c.routers(), func(n *engine.MongoNode) error { return c.stopNode(ctx, n) })}
 	data := c.filter(func(n *engine.MongoNode) bool {
 		return n.Role() != engine.MongoRouter && n.Role() != engine.MongoConfig
 	})
@@ -168,7 +169,7 @@ func (c *mongoCluster) stopServers(ctx context.Context, nodes []*engine.MongoNod
 		}
 	}
 	stop := func(n *engine.MongoNode) error { return c.stopNode(ctx, n) }
-	return errors.Join(inParallel(first, stop), inParallel(others, stop))
+	return errors.Join(wait.Each(first, stop), wait.Each(others, stop))
 }
 
 // stopNode ends one server cleanly. Since 5.0 a server runs for 15 s after SIGTERM, so that clients can move to other

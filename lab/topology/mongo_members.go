@@ -7,6 +7,7 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
+	"github.com/plimsoll-bench/plimsoll/internal/wait"
 	"github.com/plimsoll-bench/plimsoll/lab/engine"
 	"github.com/plimsoll-bench/plimsoll/server"
 )
@@ -22,7 +23,7 @@ type Membership interface {
 var _ Membership = (*mongoCluster)(nil)
 
 func (c *mongoCluster) Remove(ctx context.Context, member string) error {
-	ctx, cancel := bounded(ctx, changeLimit)
+	ctx, cancel := wait.Bounded(ctx, changeLimit)
 	defer cancel()
 	n := c.node(member)
 	err := c.reconfigure(ctx, n, func(members bson.A, at int) bson.A {
@@ -42,7 +43,7 @@ func (c *mongoCluster) Remove(ctx context.Context, member string) error {
 
 func (c *mongoCluster) Add(ctx context.Context, member string) error {
 	n := c.node(member)
-	limit, cancel := bounded(ctx, changeLimit)
+	limit, cancel := wait.Bounded(ctx, changeLimit)
 	defer cancel()
 	initial, err := c.setConfig(n.Set())
 	if err != nil {

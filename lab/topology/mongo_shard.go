@@ -276,7 +276,7 @@ func (c *mongoCluster) Sharding(ctx context.Context) (*record.LabSharding, error
 	if len(routers) == 0 {
 		return nil, nil
 	}
-	ctx, cancel := bounded(ctx, commandTimeout)
+	ctx, cancel := wait.Bounded(ctx, commandTimeout)
 	defer cancel()
 	spec := c.collection()
 	var all error

@@ -9,6 +9,7 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
+	"github.com/plimsoll-bench/plimsoll/internal/wait"
 	"github.com/plimsoll-bench/plimsoll/lab/engine"
 )
 
@@ -20,7 +21,7 @@ func (c *mongoCluster) Start(ctx context.Context) error {
 	if d := c.site.Spec.Deadline; d > 0 {
 		limit = d.Std()
 	}
-	ctx, cancel := bounded(ctx, limit)
+	ctx, cancel := wait.Bounded(ctx, limit)
 	defer cancel()
 	servers := c.filter(func(n *engine.MongoNode) bool { return n.Role() != engine.MongoRouter })
 	if err := c.storage(ctx, servers); err != nil {
@@ -64,7 +65,7 @@ func (c *mongoCluster) storage(ctx context.Context, servers []*engine.MongoNode)
 
 // launch starts servers that do not run yet, and waits until each of them answers.
 func (c *mongoCluster) launch(ctx context.Context, servers []*engine.MongoNode) error {
-	return inParallel(servers, func(n *engine.MongoNode) error {
+	return wait.Each(servers, func(n *engine.MongoNode) error {
 		if !n.Status().Running {
 			if err := n.Start(ctx); err != nil {
 				return err
@@ -87,7 +88,7 @@ func (c *mongoCluster) warnOpenFiles(servers []*engine.MongoNode) {
 }
 
 func (c *mongoCluster) formSets(ctx context.Context, sets []string) error {
-	return inParallel(sets, func(set string) error {
+	return wait.Each(sets, func(set string) error {
 		if err := c.formSet(ctx, set); err != nil {
 			return fmt.Errorf("the replica set %s is not usable: %w", set, err)
 		}

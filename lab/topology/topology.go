@@ -8,6 +8,7 @@ package topology
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/plimsoll-bench/plimsoll/lab/engine"
 	"github.com/plimsoll-bench/plimsoll/lab/host"
@@ -114,6 +115,14 @@ type Cluster interface {
 	Sharding(ctx context.Context) (*record.LabSharding, error)
 	// Stop shuts all servers down cleanly, and kills them when ctx ends.
 	Stop(ctx context.Context) error
+}
+
+// nodeNamed returns a server by its name.
+func nodeNamed(all []engine.Node, name string) (engine.Node, bool) {
+	if i := slices.IndexFunc(all, func(n engine.Node) bool { return n.Name() == name }); i >= 0 {
+		return all[i], true
+	}
+	return nil, false
 }
 
 // describeNode describes a server without its role in the cluster.

@@ -64,7 +64,7 @@ func (v *blocks) newDisk(ctx context.Context, name, host string) (*disk, error) 
 
 // makeFile makes the file of a disk: sparse, or served by the fault filesystem.
 func (m *Maker) makeFile(ctx context.Context, d *disk, name string) error {
-	if usesFaultfs(m.o.Policy) {
+	if UsesFaultfs(m.o.Policy) {
 		return m.serveFile(ctx, d, name)
 	}
 	path := filepath.Join(m.base, "disks", name)

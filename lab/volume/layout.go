@@ -36,7 +36,7 @@ func (s scheme) layout() (record.LabLayout, error) {
 	if s.tolerates() == 0 && n > 1 {
 		l.Notes = append(l.Notes, noteStripe)
 	}
-	if usesFaultfs(s.policy) {
+	if UsesFaultfs(s.policy) {
 		l.Notes = append(l.Notes, "the disks are files of the fault filesystem, which adds about 20 µs to each request")
 	}
 	return l, nil

@@ -107,7 +107,7 @@ func NewMaker(o MakerOptions) (*Maker, error) {
 		}
 		m.base = filepath.Join(m.base, marker(o.Lab))
 	}
-	if usesFaultfs(o.Policy) && len(o.Faultfs) == 0 {
+	if UsesFaultfs(o.Policy) && len(o.Faultfs) == 0 {
 		return nil, errors.New("storage: disks with a device class, a cache or faults need the command of the fault filesystem")
 	}
 	return m, nil

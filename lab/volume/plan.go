@@ -76,8 +76,8 @@ func needsDisks(p spec.Storage) bool {
 		p.Tolerate > 0 || p.Checksum != nil || p.Filesystem != "" || p.Device != "" || p.Cache != nil || p.Faults
 }
 
-// usesFaultfs says whether the disks of a policy are files of the fault filesystem.
-func usesFaultfs(p spec.Storage) bool { return p.Faults || p.Device != "" || p.Cache != nil }
+// UsesFaultfs says whether the disks of a policy are files of the fault filesystem, and so can have faults.
+func UsesFaultfs(p spec.Storage) bool { return p.Faults || p.Device != "" || p.Cache != nil }
 
 // schemeOf chooses the backend of a policy, if it names none.
 func schemeOf(p spec.Storage, f Facts) (scheme, error) {

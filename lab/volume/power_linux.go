@@ -16,7 +16,7 @@ import (
 // end the processes that use them. [Maker.Power] and [Volume.Remount] revert it.
 func (m *Maker) LosePower(ctx context.Context, host string, volumes []string, cut faultfs.PowerCut,
 	kill func() error) error {
-	if !usesFaultfs(m.o.Policy) {
+	if !UsesFaultfs(m.o.Policy) {
 		return errors.New("only disks of the fault filesystem lose writes that were not flushed. Use storage: faults: true")
 	}
 	var own []*blocks

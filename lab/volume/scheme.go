@@ -155,7 +155,7 @@ func (s scheme) possible(f Facts) error {
 		return fmt.Errorf("storage: virtual disks and mounts need root. Run plimsoll as root%s", instead)
 	case !f.Loop:
 		return fmt.Errorf("storage: this kernel has no loop devices (/dev/loop-control). Load the module loop%s", instead)
-	case usesFaultfs(s.policy) && !f.FUSE:
+	case UsesFaultfs(s.policy) && !f.FUSE:
 		return errors.New("storage: device, cache and faults need the fault filesystem, which needs /dev/fuse. " +
 			"Load the module fuse, or remove them")
 	}

@@ -24,7 +24,6 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/internal/kube"
 	"github.com/plimsoll-bench/plimsoll/internal/permit"
-	"github.com/plimsoll-bench/plimsoll/internal/podstate"
 	"github.com/plimsoll-bench/plimsoll/internal/replace"
 	"github.com/plimsoll-bench/plimsoll/internal/safeopen"
 	"github.com/plimsoll-bench/plimsoll/internal/wait"
@@ -183,11 +182,7 @@ func note(dir string, c *cluster, id string) error {
 }
 
 func save(dir string, l *record.Lab) error {
-	text, err := json.MarshalIndent(l, "", "  ")
-	if err != nil {
-		return err
-	}
-	return replace.File(filepath.Join(dir, labFile), text, 0o600, true)
+	return replace.JSON(filepath.Join(dir, labFile), l, true)
 }
 
 func (c *cluster) make(ctx context.Context, o runtime.Object) error {
@@ -206,7 +201,7 @@ func (c *cluster) make(ctx context.Context, o runtime.Object) error {
 
 // awaitPods waits until all members accept connections.
 func (l Labs) awaitPods(ctx context.Context, c *cluster, asked spec.Lab, id string) error {
-	shown := podstate.Teller{Tell: l.Tell}
+	shown := kube.Teller{Tell: l.Tell}
 	var why []string
 	for {
 		all, err := kube.List[core.Pod](ctx, c.Cluster, kube.Pods, labLabel+"="+id)
@@ -218,16 +213,16 @@ func (l Labs) awaitPods(ctx context.Context, c *cluster, asked spec.Lab, id stri
 					ready++
 					continue
 				}
-				if w := podstate.Pending(&p, "See: kubectl describe pod -n "+c.Namespace+" "+p.Name); w != "" {
+				if w := kube.Pending(&p, "See: kubectl describe pod -n "+c.Namespace+" "+p.Name); w != "" {
 					why = append(why, p.Name+" "+w)
 				}
-				why = append(why, podstate.Warnings(ctx, c.Client, c.Namespace, p.Name, claimOf(p.Name))...)
+				why = append(why, kube.Warnings(ctx, c.Client, c.Namespace, p.Name, claimOf(p.Name))...)
 			}
 			if ready == int(asked.Topology.Members) {
 				return nil
 			}
 			if len(all) == 0 {
-				why = podstate.Warnings(ctx, c.Client, c.Namespace, asked.Name)
+				why = kube.Warnings(ctx, c.Client, c.Namespace, asked.Name)
 			}
 		}
 		shown.See(why)

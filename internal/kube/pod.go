@@ -1,5 +1,4 @@
-// Package podstate says in words why a pod of Kubernetes has not started.
-package podstate
+package kube
 
 import (
 	"context"
@@ -9,11 +8,8 @@ import (
 
 	core "k8s.io/api/core/v1"
 	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 )
-
-var events = schema.GroupVersionResource{Version: "v1", Resource: "events"}
 
 // Pending says why a pod has not started, and what to do: next, if no node takes it. It is empty for a pod that has
 // started or is about to.
@@ -45,7 +41,7 @@ func Pending(p *core.Pod, next string) string {
 // state of a pod says too. They are empty if the user may not read events.
 func Warnings(ctx context.Context, c dynamic.Interface, namespace string, names ...string) (all []string) {
 	for _, name := range names {
-		list, err := c.Resource(events).Namespace(namespace).List(ctx,
+		list, err := c.Resource(Events).Namespace(namespace).List(ctx,
 			meta.ListOptions{FieldSelector: "type=Warning,involvedObject.name=" + name})
 		if err != nil {
 			continue
