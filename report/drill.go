@@ -106,7 +106,8 @@ func drillDocument(d *record.Drill, on *drillFiles) *Document {
 			round = append(round, drillTimeline(r, story))
 		}
 		for _, s := range append(round, drillCommands(r), drillNoticed(r), drillEffects(r, false), drillShards(r),
-			drillEffects(r, true), drillLedger(r, d.Specification.Run.Client), drillReads(r), drillLost(r), drillJudged(r), drillStaleness(r)) {
+			drillEffects(r, true), drillLedger(r, d.Specification.Run.Client), drillReads(r), drillLost(r), drillJudged(r),
+			drillStaleness(r)) {
 			if len(d.Rounds) > 1 {
 				s.Group = fmt.Sprintf("round %d", r.Number)
 			}
