@@ -30,18 +30,24 @@ func presentPercent(p *record.PresentLoad) string {
 
 // presentShare is the share of the line with its ends.
 func presentShare(p *record.PresentLoad) string {
-	text, low, high := presentPercent(p), p.Low, p.High
-	switch {
-	case text == "":
+	text := presentPercent(p)
+	if text == "" {
 		return "the line is unknown"
-	case low != nil && high != nil:
-		text += fmt.Sprintf(" (%s to %s)", figure.Percent(*low), figure.Percent(*high))
-	case low != nil:
-		text += fmt.Sprintf(" (at least %s)", figure.Percent(*low))
-	case high != nil:
-		text += fmt.Sprintf(" (at most %s)", figure.Percent(*high))
 	}
-	return text
+	return text + bracketed(presentRange(p))
+}
+
+// presentRange is the range of the share of the line, "" if it has no ends.
+func presentRange(p *record.PresentLoad) string {
+	switch low, high := p.Low, p.High; {
+	case low != nil && high != nil:
+		return figure.Percent(*low) + " to " + figure.Percent(*high)
+	case low != nil:
+		return "at least " + figure.Percent(*low)
+	case high != nil:
+		return "at most " + figure.Percent(*high)
+	}
+	return ""
 }
 
 // presentBrief is the present load in a few words, "" without one.
@@ -96,15 +102,7 @@ func presentFirst(c *record.Capacity) string {
 	if l := c.Line(p.Line); l != nil {
 		text = strings.Replace(text, "of the line", "of the line "+l.Name+" ("+lineRate(l)+" ops/s)", 1)
 	}
-	switch {
-	case p.Low != nil && p.High != nil:
-		text += fmt.Sprintf(". The share is between %s and %s", figure.Percent(*p.Low), figure.Percent(*p.High))
-	case p.Low != nil:
-		text += fmt.Sprintf(". The share is at least %s", figure.Percent(*p.Low))
-	case p.High != nil:
-		text += fmt.Sprintf(". The share is at most %s", figure.Percent(*p.High))
-	}
-	return text + "."
+	return text + prefixed(". The share is ", presentRange(p)) + "."
 }
 
 // countedWords say what the line is in operations as servers count them.
@@ -186,9 +184,9 @@ func monthsUntil(p *record.PresentLoad, at time.Time) string {
 }
 
 func presentRead(p *record.PresentLoad) string {
-	text := fmt.Sprintf("for %s at %s UTC", figure.Duration(time.Duration(p.Duration)), p.From.UTC().Format("2006-01-02 15:04:05"))
+	text := fmt.Sprintf("for %s at %s UTC", duration(p.Duration), p.From.UTC().Format("2006-01-02 15:04:05"))
 	if p.Source == record.PresentRecording {
-		return "recording " + p.Address + ", " + figure.Duration(time.Duration(p.Duration))
+		return "recording " + p.Address + ", " + duration(p.Duration)
 	}
 	what := "server"
 	if p.Routed {
@@ -212,7 +210,7 @@ func optionalTime(ns *int64) string {
 	if ns == nil {
 		return ""
 	}
-	return figure.Duration(time.Duration(*ns)) + " on average, at the servers"
+	return duration(*ns) + " on average, at the servers"
 }
 
 // notCounted are the operations that clients did not send, the most frequent first.

@@ -25,9 +25,7 @@ type Document struct {
 	// Objectives are the demands with their results, Findings the results and doubts, Checks the questions behind the
 	// doubts.
 	Objectives, Findings, Checks []Point
-	// Picture is the first figure, nil if there is none.
-	Picture *Ratios
-	// Drawn is the first figure of a page where it is no picture of ratios.
+	// Drawn is the first figure, nil if there is none. The terminal draws it if it has ratios.
 	Drawn *Figure
 	// Tiles are the figures that a reader looks for first, out of the sections. Only a page writes them large.
 	Tiles    []Tile
@@ -111,6 +109,14 @@ func prefixed(prefix, text string) string {
 		return ""
 	}
 	return prefix + text
+}
+
+// suffixed returns a text with more behind it, or "".
+func suffixed(text, suffix string) string {
+	if text == "" {
+		return ""
+	}
+	return text + suffix
 }
 
 func gradeOf(list []measure.Finding, status record.Status) Grade {
@@ -206,13 +212,11 @@ func check(good bool, otherwise Grade, yes, no string) Point {
 
 // Machine is the machine on which a load was made.
 func Machine(e record.Environment) string {
-	threads, memory := "", ""
+	threads := ""
 	if e.Threads > 0 {
 		threads = figure.Significant(e.Cores) + " of " + figure.Plural(e.Threads, "processor thread")
 	}
-	if e.MemoryBytes > 0 {
-		memory = figure.Bytes(int64(e.MemoryBytes)) + " of memory"
-	}
+	memory := suffixed(bytesOr(int64(e.MemoryBytes), ""), " of memory")
 	return join(", ", e.Host, e.CPU, threads, memory, e.Distro, strings.TrimSpace(e.OS+" "+e.Kernel), prefixed("in ", e.Virtual))
 }
 

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/measure"
@@ -82,8 +81,6 @@ func drillLoss(d *record.Drill) string {
 	return strings.Join(parts, "; ")
 }
 
-func nanoseconds(ns float64) string { return figure.Duration(time.Duration(ns)) }
-
 // found is the ID of the section with the conclusion of a drill.
 const found = "found"
 
@@ -93,41 +90,10 @@ func drillDocument(d *record.Drill, on *drillFiles) *Document {
 		Findings: append(reasons, findingPoints(d.Validity)...), Tiles: drillTiles(d), Checks: drillChecks(d)}
 	doc.conclude(d.Validity, d.Status, drillAnswer(d), drillBasis(d), reasons...)
 	doc.Answer = drillAnswer(d) // its verdict says whether it is invalid
-	doc.Summary, doc.Next = drillSummary(d), reportNext()
+	doc.Summary, doc.Next, doc.Facts = drillSummary(d), reportNext(), drillFacts(d)
 	if n := lostAny(d); n != nil {
 		doc.Brief += ", " + n.Ledger.LostText() + " lost"
 	}
-	if lost := drillLoss(d); d.Status != record.Running {
-		doc.Facts = append(doc.Facts, Fact{"loss", lost})
-	}
-	for _, f := range d.Specification.Faults {
-		doc.Facts = append(doc.Facts, Fact{"fault", plannedFault(f)})
-	}
-	if text := Delays(d.Specification); text != "" {
-		doc.Facts = append(doc.Facts, Fact{"moments", text})
-	}
-	if d.Specification.External {
-		doc.Facts = append(doc.Facts, Fact{"fault", "injected from outside and marked by hand"})
-	}
-	if len(d.Rounds) > 0 && d.Rounds[0].Promise != "" {
-		reason := Fact{"reason", Capitalised(d.Rounds[0].Promise) + "."}
-		doc.Facts = append(doc.Facts, slices.Insert(expectation(d.Rounds[0].Expect), 1, reason)...)
-	}
-	for _, r := range d.Rounds {
-		if r.Means != "" {
-			doc.Facts = append(doc.Facts, Fact{"durability", r.Level + ": " + r.Means})
-			break
-		}
-	}
-	doc.Facts = append(doc.Facts, Facts("load", drillLoad(d), "lab", drillLab(d))...)
-	if len(d.Rounds) > 0 && d.Rounds[0].Failover != "" {
-		doc.Facts = append(doc.Facts, Fact{"failover", d.Rounds[0].Failover})
-	}
-	doc.Facts = append(doc.Facts, kubernetesFacts(d)...)
-	if len(d.Rounds) > 0 {
-		doc.Facts = append(doc.Facts, vsphereFacts(d.Rounds[0].VSphere)...)
-	}
-	doc.Facts = append(doc.Facts, Facts("target", drillTarget(d), "begun", begun(&d.Head))...)
 	concluded := Section{ID: found, Title: "conclusion", Lines: statements(d)}
 	if d.Status == record.Running {
 		concluded.Lines = []string{"The drill is running. Results appear when a round ends."}
@@ -139,8 +105,9 @@ func drillDocument(d *record.Drill, on *drillFiles) *Document {
 		for _, story := range DrillStories(r) {
 			round = append(round, drillTimeline(r, story))
 		}
-		for _, s := range append(round, drillCommands(r), drillNoticed(r), drillEffects(r), drillShards(r), drillClients(r),
-			drillLedger(r, d.Specification.Run.Client), drillReads(r), drillLost(r), drillJudged(r), drillStaleness(r)) {
+		for _, s := range append(round, drillCommands(r), drillNoticed(r), drillEffects(r, false), drillShards(r),
+			drillEffects(r, true), drillLedger(r, d.Specification.Run.Client), drillReads(r), drillLost(r), drillJudged(r),
+			drillStaleness(r)) {
 			if len(d.Rounds) > 1 {
 				s.Group = fmt.Sprintf("round %d", r.Number)
 			}
@@ -155,6 +122,34 @@ func drillDocument(d *record.Drill, on *drillFiles) *Document {
 		doc.Tiles, doc.Sections = append(standingTiles(on.Standing), doc.Tiles...), on.sections(doc.Sections)
 	}
 	return doc
+}
+
+// drillFacts are what was lost, what was planned and expected, and where the drill ran.
+func drillFacts(d *record.Drill) []Fact {
+	first, lost, external, means := &record.DrillRound{}, "", "", ""
+	if len(d.Rounds) > 0 {
+		first = &d.Rounds[0]
+	}
+	if d.Status != record.Running {
+		lost = drillLoss(d)
+	}
+	facts := Facts("loss", lost)
+	for _, f := range d.Specification.Faults {
+		facts = append(facts, Fact{"fault", plannedFault(f)})
+	}
+	if d.Specification.External {
+		external = "injected from outside and marked by hand"
+	}
+	facts = append(facts, Facts("moments", Delays(d.Specification), "fault", external)...)
+	if first.Promise != "" {
+		reason := Fact{"reason", Capitalised(first.Promise) + "."}
+		facts = append(facts, slices.Insert(expectation(first.Expect), 1, reason)...)
+	}
+	if i := slices.IndexFunc(d.Rounds, func(r record.DrillRound) bool { return r.Means != "" }); i >= 0 {
+		means = d.Rounds[i].Level + ": " + d.Rounds[i].Means
+	}
+	return slices.Concat(facts, Facts("durability", means, "load", drillLoad(d), "lab", drillLab(d), "failover", first.Failover),
+		kubernetesFacts(first.Kubernetes), vsphereFacts(first.VSphere), Facts("target", drillTarget(d), "begun", begun(&d.Head)))
 }
 
 // drillGrade is that of a drill. Lost writes are never good, also where the write concern allows them.
@@ -252,7 +247,7 @@ func drillTiles(d *record.Drill) (list []Tile) {
 			of = ", " + MannerWord(m.Manner)
 		}
 		if m.Outages != nil && len(kinds) == 0 {
-			list = append(list, Tile{"outage" + of, nanoseconds(m.Outages.Median), drillRounds(m.Outages)})
+			list = append(list, Tile{"outage" + of, duration(m.Outages.Median), drillRounds(m.Outages)})
 		}
 		if m.Losses != nil {
 			note := drillRounds(m.Losses)
@@ -271,7 +266,7 @@ func drillTiles(d *record.Drill) (list []Tile) {
 	r := &d.Rounds[n-1]
 	for _, m := range r.Moments {
 		if m.Kind == record.MomentRedundant && len(r.Faults) > 0 {
-			list = append(list, Tile{"redundancy restored", nanoseconds(float64(m.At - r.Faults[0].Injected)),
+			list = append(list, Tile{"redundancy restored", duration(m.At - r.Faults[0].Injected),
 				"after the fault"})
 		}
 	}
@@ -428,7 +423,7 @@ func drillTimeline(r *record.DrillRound, story DrillStory) Section {
 		s.Lines = append(s.Lines, timeMeaning)
 	}
 	for _, m := range story.Moments {
-		s.Table.row(DrillMoment(m.Kind), nanoseconds(float64(m.At-first)), "+"+nanoseconds(float64(m.At-last)), m.Text)
+		s.Table.row(DrillMoment(m.Kind), duration(m.At-first), "+"+duration(m.At-last), m.Text)
 		last = m.At
 	}
 	if story.Beside {
@@ -468,26 +463,20 @@ func roundManner(r *record.DrillRound) string {
 	return cmp.Or(manner, "–")
 }
 
-func drillEffects(r *record.DrillRound) Section {
-	s := Section{Title: "outage", Table: &Table{Header: append([]string{"operations"}, effectColumns...), Left: 1}}
-	for _, e := range r.Effects {
-		if e.Client == -1 && e.Shard == "" {
-			s.Table.row(append([]string{effectName(e)}, effectCells(r, e)...)...)
-		}
+// drillEffects is what the faults meant for all clients, or for each one by itself where there are several.
+func drillEffects(r *record.DrillRound, each bool) Section {
+	s := Section{Title: "outage", Table: &Table{Header: slices.Concat([]string{"operations"}, effectColumns), Left: 1}}
+	if each {
+		s = Section{Title: "outage by client", Long: true,
+			Table: &Table{Header: slices.Concat([]string{"client", "operations"}, effectColumns), Left: 2}}
 	}
-	if len(s.Table.Rows) > 0 {
-		s.Lines = append(s.Lines, effectMeaning)
-	}
-	return s
-}
-
-// drillClients is what the faults meant for each load process, where there are several.
-func drillClients(r *record.DrillRound) Section {
-	s := Section{Title: "outage by client", Long: true,
-		Table: &Table{Header: append([]string{"client", "operations"}, effectColumns...), Left: 2}}
 	for _, e := range r.Effects {
-		if e.Client >= 0 {
-			s.Table.row(append([]string{strconv.Itoa(e.Client), effectName(e)}, effectCells(r, e)...)...)
+		switch cells := append([]string{effectName(e)}, effectCells(r, e)...); {
+		case each && e.Client >= 0:
+			s.Table.row(append([]string{strconv.Itoa(e.Client)}, cells...)...)
+		case !each && e.Client == -1 && e.Shard == "":
+			s.Table.row(cells...)
+			s.Lines = []string{effectMeaning}
 		}
 	}
 	return s
@@ -534,7 +523,7 @@ func windowText(window, after int64) string {
 	case after == 0:
 		return "up to " + sinceFault(-window, effect)
 	}
-	return "from " + nanoseconds(float64(window)) + " before to " + sinceFault(after, effect)
+	return "from " + duration(window) + " before to " + sinceFault(after, effect)
 }
 
 // effect is the moment from which the age of lost writes counts.
@@ -542,28 +531,17 @@ const effect = "the fault took effect"
 
 // sinceFault is a time, counted from the request for the first fault or from the moment when it took effect.
 func sinceFault(ns int64, what string) string {
-	switch {
-	case ns < 0:
-		return nanoseconds(float64(-ns)) + " before " + what
-	default:
-		return nanoseconds(float64(ns)) + " after " + what
+	if ns < 0 {
+		return duration(-ns) + " before " + what
 	}
+	return duration(ns) + " after " + what
 }
 
-func orNever(ns int64) string {
-	if ns < 0 {
-		return "did not end"
-	}
-	return nanoseconds(float64(ns))
-}
+// orNever is a time, or that something did not end.
+func orNever(ns int64) string { return durationOr(ns, "did not end") }
 
 // orUnseen is a time until which the load may have been over.
-func orUnseen(ns int64) string {
-	if ns < 0 {
-		return "not while the load ran"
-	}
-	return nanoseconds(float64(ns))
-}
+func orUnseen(ns int64) string { return durationOr(ns, "not while the load ran") }
 
 // ofRound names a round where there are several.
 func ofRound(d *record.Drill, r *record.DrillRound) string {
@@ -615,7 +593,7 @@ func drillLab(d *record.Drill) string {
 	switch {
 	case err != nil:
 	case set && timeout != mongodTimeout:
-		text += fmt.Sprintf(", election timeout %s (MongoDB's default: 10 s)", nanoseconds(float64(timeout)*1e6))
+		text += fmt.Sprintf(", election timeout %s (MongoDB's default: 10 s)", duration(float64(timeout)*1e6))
 	default:
 		text += ", election timeout 10 s (MongoDB's default)"
 	}

@@ -74,17 +74,17 @@ func drillLedger(r *record.DrillRound, client string) Section {
 func drillUse(r *record.DrillRound) string {
 	var parts []string
 	if r.Members > 0 && r.Kubernetes == nil {
-		text := fmt.Sprintf("the lab, with data on %s, used %s of CPU", figure.Plural(r.Members, "member"), nanoseconds(r.CPUSeconds*1e9))
+		text := fmt.Sprintf("the lab, with data on %s, used %s of CPU", figure.Plural(r.Members, "member"), seconds(r.CPUSeconds))
 		if r.WrittenBytes > 0 {
 			text += " and wrote " + figure.Bytes(r.WrittenBytes)
 		}
 		parts = append(parts, text)
 	}
 	if r.ServiceCPUSeconds > 0 {
-		parts = append(parts, fmt.Sprintf("the REST service used %s of CPU", nanoseconds(r.ServiceCPUSeconds*1e9)))
+		parts = append(parts, fmt.Sprintf("the REST service used %s of CPU", seconds(r.ServiceCPUSeconds)))
 	}
 	if r.ClientCPUSeconds > 0 {
-		parts = append(parts, fmt.Sprintf("the load generator used %s of CPU", nanoseconds(r.ClientCPUSeconds*1e9)))
+		parts = append(parts, fmt.Sprintf("the load generator used %s of CPU", seconds(r.ClientCPUSeconds)))
 	}
 	if len(parts) == 0 {
 		return ""
@@ -153,7 +153,7 @@ func drillReads(r *record.DrillRound) Section {
 		what := strings.TrimPrefix(x.Behind+"; "+x.Problem, "; ")
 		s.Table.row(place, memberState(x.State), figure.Count(x.Documents), figure.Count(x.Missing),
 			figure.Count(x.Extra),
-			nanoseconds(x.Seconds*1e9), strings.TrimSuffix(what, "; "))
+			seconds(x.Seconds), strings.TrimSuffix(what, "; "))
 	}
 	return s
 }

@@ -59,9 +59,9 @@ func mannerOutage(m *record.DrillManner) string {
 		return ""
 	case m.Outages == nil:
 	case len(m.Outages.Values) == 1:
-		text = nanoseconds(m.Outages.Values[0])
+		text = duration(m.Outages.Values[0])
 	default:
-		text = nanoseconds(m.Outages.Median) + " (median), " + nanoseconds(m.Outages.Max) + " (longest)"
+		text = duration(m.Outages.Median) + " (median), " + duration(m.Outages.Max) + " (longest)"
 	}
 	if m.Unended > 0 {
 		text = strings.TrimPrefix(fmt.Sprintf("%s and one that did not end while the load ran in %d of %s", text, m.Unended, figure.Plural(m.Rounds, "round")), " and ")
@@ -180,7 +180,7 @@ func drillManners(d *record.Drill) Section {
 	for _, m := range DrillManners(d) {
 		median, longest := "–", "–"
 		if m.Outages != nil {
-			median, longest = nanoseconds(m.Outages.Median), nanoseconds(m.Outages.Max)
+			median, longest = duration(m.Outages.Median), duration(m.Outages.Max)
 		}
 		s.Table.row(MannerName(m.Manner), figure.Count(int64(m.Rounds)), median, longest, figure.Count(int64(m.Unended)),
 			figure.Count(int64(m.Lossy)))
@@ -197,4 +197,130 @@ func drillLeft(r *record.DrillRound) string {
 		return ""
 	}
 	return fmt.Sprintf("while the fault was in place, throughput was %s ok/s. That is %s of the %s ok/s before the fault", figure.Rate(e.During), figure.Percent(e.During/e.Before), figure.Rate(e.Before))
+}
+
+// drillAnswer says whether a drill holds, what was lost, and how long it was out. What clients noticed differently is
+// told apart.
+func drillAnswer(d *record.Drill) string {
+	text := drillVerdict(d)
+	if d.Status == record.Running {
+		return text
+	}
+	if lied(d) {
+		text += " on a LYING disk"
+	}
+	list := DrillManners(d)
+	if len(list) < 2 {
+		var one record.DrillManner
+		if len(list) == 1 {
+			one = list[0]
+		}
+		text += ": " + strings.TrimSuffix(lossText(d, &one), " in a round")
+		switch o := one.Outages; {
+		case o != nil && len(o.Values) > 1 && one.Unended == 0:
+			text += "; outage " + duration(o.Median) + ", at most " + duration(o.Max)
+		case mannerOutage(&one) != "":
+			text += "; " + outageText(d, mannerOutage(&one))
+		}
+		return text
+	}
+	for i := range list {
+		m := &list[i]
+		text += "; " + MannerWord(m.Manner) + ": "
+		if out := mannerOutage(m); out != "" {
+			text += "outage " + out + ", "
+		}
+		text += lossCount(d, m)
+	}
+	return text
+}
+
+// lied says whether a disk confirmed flushes that it did not do.
+func lied(d *record.Drill) bool {
+	return slices.ContainsFunc(d.Rounds, func(r record.DrillRound) bool {
+		return slices.ContainsFunc(r.Faults, func(f record.DrillFault) bool {
+			return f.Fault.Action == fault.DiskLie && f.Hit
+		})
+	})
+}
+
+// lostAny is the round that lost the most acknowledged writes, nil if none did.
+func lostAny(d *record.Drill) (worst *record.DrillRound) {
+	for i := range d.Rounds {
+		if r := &d.Rounds[i]; r.Ledger != nil && r.Ledger.LostWrites() > 0 &&
+			(worst == nil || r.Ledger.LostWrites() > worst.Ledger.LostWrites()) {
+			worst = r
+		}
+	}
+	return worst
+}
+
+// lossPoints say that writes were lost although that was allowed, and which setting keeps them.
+func lossPoints(d *record.Drill) []Point {
+	r := lostAny(d)
+	if r == nil || d.Verdict == record.Violated || !r.LossAllowed() {
+		return nil
+	}
+	text := r.Ledger.LostText() + " lost, as " + allowedBy(d, r) + " allows"
+	if advice := lossAdvice(d, r); advice != "" {
+		text += ": " + advice
+	}
+	return []Point{{Warn, "", text}}
+}
+
+// lossAdvice is the setting that keeps acknowledged writes, "" if it was set or is not known.
+func lossAdvice(d *record.Drill, r *record.DrillRound) string {
+	asked := d.Specification.Run.Durability.Effective()
+	alone := r.Topology != nil && r.Topology.Kind == spec.LabStandalone
+	switch {
+	case alone || r.Level != "":
+		if r.Level == "durable" || asked.Journal != nil && *asked.Journal {
+			return ""
+		}
+		return "use --durability durable. Then a write is acknowledged when it is on a disk"
+	case asked.W != "majority":
+		return "use w:majority (--w majority). Then a write is acknowledged when most members have it"
+	}
+	return ""
+}
+
+// drillBasis is how many rounds the answer is based on, and how many writes were checked.
+func drillBasis(d *record.Drill) string {
+	acknowledged, unchecked, over := int64(0), int64(0), 0
+	for i := range d.Rounds {
+		r := &d.Rounds[i]
+		if r.Status != record.Running {
+			over++
+		}
+		if r.Ledger != nil {
+			acknowledged, unchecked = acknowledged+r.Ledger.Acknowledged, unchecked+r.Ledger.UncheckedWrites()
+		}
+	}
+	if over == 0 {
+		return ""
+	}
+	text := figure.Plural(over, "round") + ", " + figure.Count(acknowledged) + " acknowledged writes checked"
+	if over == 1 {
+		text = "one round, " + figure.Count(acknowledged) + " acknowledged writes checked"
+	}
+	if unchecked > 0 {
+		text += fmt.Sprintf(", %s not", figure.Count(unchecked))
+	}
+	return text
+}
+
+// drillSummary has the events of a single round, or else the rounds.
+func drillSummary(d *record.Drill) *Table {
+	if len(d.Rounds) != 1 {
+		return roundsDone(d)
+	}
+	story := DrillStories(&d.Rounds[0])[0]
+	if len(d.Rounds[0].Faults) == 0 {
+		return nil
+	}
+	t := &Table{Header: []string{"event", "after the request", "details"}, Last: 1}
+	for _, m := range story.Moments {
+		t.row(DrillMoment(m.Kind), duration(m.At-d.Rounds[0].Faults[0].Injected), m.Text)
+	}
+	return t
 }

@@ -162,7 +162,6 @@ func roundPhases(r *record.DrillRound, story DrillStory, several bool) *Figure {
 	first := r.Faults[0].Injected
 	c := &chart.Rows{Frame: chart.Frame{ID: id, Title: title},
 		X: chart.Axis{Label: "time after the request for the fault", Unit: chart.Seconds, Zero: true}, Dots: true}
-	numbers := &Table{Left: 1, Header: []string{"event", "after the request", "after the last event", "details"}, Last: 1}
 	last := first
 	var words []string
 	for _, m := range story.Moments {
@@ -174,7 +173,6 @@ func roundPhases(r *record.DrillRound, story DrillStory, several bool) *Figure {
 		}
 		c.Rows = append(c.Rows, row)
 		words = append(words, name+" "+at)
-		numbers.Rows = append(numbers.Rows, []string{name, at, duration(m.At - last), m.Text})
 		last = m.At
 	}
 	note := ""
@@ -183,7 +181,7 @@ func roundPhases(r *record.DrillRound, story DrillStory, several bool) *Figure {
 		note = "Shaded: the outage of " + duration(e.Outage) + ", from the last success before it to the first one after it."
 	}
 	c.Description = "The time of each step: " + strings.Join(words, "; ") + ". " + note
-	return newFigure(c, note, numbers)
+	return newFigure(c, note, nil) // the timeline has the numbers
 }
 
 func seconds64(ns int64) float64 { return time.Duration(ns).Seconds() }
@@ -193,7 +191,6 @@ func drillOutages(d *record.Drill) *Figure {
 	n := 0
 	c := &chart.XY{Frame: chart.Frame{ID: "drill-outages", Title: "Outage of each round"},
 		Y: chart.Axis{Label: "outage", Unit: chart.Nanoseconds, Zero: true}, Height: 220}
-	numbers := &Table{Left: -1, Header: []string{"round", "outage", "failure mode"}, Last: 1}
 	manners := DrillManners(d)
 	series := make([]chart.Series, len(manners))
 	for i := range d.Rounds {
@@ -201,8 +198,6 @@ func drillOutages(d *record.Drill) *Figure {
 		at := slices.IndexFunc(manners, func(m record.DrillManner) bool { return m.Manner == r.Manner() })
 		if e := r.Headline(); e != nil && e.Outage >= 0 && at >= 0 {
 			series[at].X, series[at].Y = append(series[at].X, float64(r.Number)), append(series[at].Y, float64(e.Outage))
-			numbers.Rows = append(numbers.Rows, []string{fmt.Sprint(r.Number), duration(e.Outage),
-				MannerName(r.Manner())})
 			n++
 		}
 	}
@@ -221,7 +216,7 @@ func drillOutages(d *record.Drill) *Figure {
 	if x := d.Specification.Expect; x != nil && x.Outage > 0 {
 		c.Limits = append(c.Limits, chart.Limit{Y: float64(x.Outage), Text: "allowed " + figure.Duration(x.Outage.Std())})
 	}
-	return drawn(c, numbers)
+	return drawn(c, nil) // the table of rounds has the numbers
 }
 
 func mannerSeries(m record.DrillManner, dots chart.Series, number int, several bool, end float64) []chart.Series {

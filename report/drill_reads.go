@@ -37,12 +37,9 @@ func drillJudged(r *record.DrillRound) Section {
 	s.Lines = append(s.Lines, rule)
 	s.Table = &Table{Header: []string{"guarantee", "promised", "checked", "violated", "due to lost updates", "violated if"}, Left: 2, Last: 1}
 	for _, g := range j.Guarantees {
-		promised := "no"
-		if g.Promised {
-			promised = "yes"
-		}
 		name, broken := guarantee(g.Name)
-		s.Table.row(name, promised, figure.Count(g.Checked), figure.Count(g.Broken), figure.Count(g.RolledBack), broken)
+		s.Table.row(name, yesNo(g.Promised), figure.Count(g.Checked), figure.Count(g.Broken),
+			figure.Count(g.RolledBack), broken)
 	}
 	shown := map[string]bool{}
 	for _, c := range j.Conflicts {
@@ -99,13 +96,13 @@ func drillStaleness(r *record.DrillRound) Section {
 	s.Lines = append(s.Lines, staleMeaning)
 	s.Table = &Table{Header: []string{"reads", "number", "stale", "p50 staleness", "p99", "max"}, Left: 1}
 	for _, x := range j.Staleness {
-		s.Table.row(x.Phase+" the fault", figure.Count(x.Reads), figure.Count(x.Stale), nanoseconds(float64(x.P50)),
-			nanoseconds(float64(x.P99)), nanoseconds(float64(x.Max)))
+		s.Table.row(x.Phase+" the fault", figure.Count(x.Reads), figure.Count(x.Stale), duration(x.P50), duration(x.P99),
+			duration(x.Max))
 	}
 	for _, x := range j.Servers {
 		text := fmt.Sprintf("%s answered %s", cmp.Or(x.Server, "An unknown server"), figure.Plural(int(x.Reads), "read"))
 		if x.Stale > 0 {
-			text += fmt.Sprintf(", %s of them stale by up to %s", figure.Count(x.Stale), nanoseconds(float64(x.Max)))
+			text += fmt.Sprintf(", %s of them stale by up to %s", figure.Count(x.Stale), duration(x.Max))
 		}
 		s.Lines = append(s.Lines, text+".")
 	}

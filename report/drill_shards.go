@@ -81,16 +81,13 @@ func drillShards(r *record.DrillRound) Section {
 		s.Lines = append(s.Lines, Capitalised(r.Placement)+".")
 	}
 	for _, shard := range r.Shards {
-		struck := "no"
-		if shard.Struck {
-			struck = "yes"
-			if slices.ContainsFunc(r.Faults, func(f record.DrillFault) bool { return f.Manner == "unknown" }) {
-				struck = "not known"
-			}
+		struck := yesNo(shard.Struck)
+		if shard.Struck && slices.ContainsFunc(r.Faults, func(f record.DrillFault) bool { return f.Manner == "unknown" }) {
+			struck = "not known"
 		}
 		primary, acked, lost, window := "–", "–", "–", "–"
 		if shard.NewPrimary > 0 {
-			primary = nanoseconds(float64(shard.NewPrimary))
+			primary = duration(shard.NewPrimary)
 		}
 		if l := ledgerOf(r, shard.Name); l != nil {
 			acked, lost = figure.Count(l.Acknowledged), figure.Count(l.Lost)
@@ -154,17 +151,17 @@ type kindOutage struct {
 
 func (k kindOutage) text() string {
 	if !k.ended {
-		return "more than " + nanoseconds(float64(k.length)) + " (did not end)"
+		return "more than " + duration(k.length) + " (did not end)"
 	}
 	if k.effect.Blind() {
-		return nanoseconds(float64(k.length)) + " (" + blindText(k.effect) + ")"
+		return duration(k.length) + " (" + blindText(k.effect) + ")"
 	}
-	return nanoseconds(float64(k.length))
+	return duration(k.length)
 }
 
 // blindText says that most of an outage is the timeout of the clients.
 func blindText(e *record.DrillEffect) string {
-	return nanoseconds(float64(e.Hung)) + " of it is the timeout of operations on connections that hung"
+	return duration(e.Hung) + " of it is the timeout of operations on connections that hung"
 }
 
 // kindOutages are the outages of writes and of reads in a drill of one round, of both, one or none.

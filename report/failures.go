@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/internal/shellword"
@@ -18,9 +17,6 @@ func failuresKind() *kind { return kindOf("a cost of failures", figureless(failu
 
 // failuresDocument is what a year of failures costs a deployment, how sure that is, and the drill that would say more.
 func failuresDocument(f *record.Failures) *Document {
-	d := &Document{Title: failuresTitle(f), Grade: gradeOf(f.Validity, record.Complete),
-		Findings: findingPoints(f.Validity)}
-	d.Brief = doubt(f.Validity)
 	basis := ""
 	if y := f.Year; y != nil {
 		worst := 0.0
@@ -31,7 +27,7 @@ func failuresDocument(f *record.Failures) *Document {
 			"the outages of each drill are within %s of the others",
 			inSeconds(y.Down.Low), inSeconds(y.Down.High), y.Years, figure.Percent(worst))
 	}
-	d.conclude(f.Validity, record.Complete, failuresTitle(f), basis)
+	d := answered(failuresTitle(f), basis, f.Validity)
 	d.Summary, d.Next = failureKinds(f.Kinds).Table, failuresNext(f)
 	d.refuse(f.Refused)
 	d.Sections = appendFilled(nil, Section{Title: "refused", Lines: f.Refused}, failuresYear(f.Year), failureKinds(f.Kinds),
@@ -65,7 +61,7 @@ func inSeconds(x float64) string {
 	if x == 0 {
 		return "0 s"
 	}
-	return figure.Duration(time.Duration(x * float64(time.Second)))
+	return seconds(x)
 }
 
 // available has six digits after the point: 32 seconds of a year are 0.0001 %.
@@ -90,7 +86,7 @@ func failureKinds(kinds []record.FailuresKind) Section {
 	for _, k := range kinds {
 		outage, away := "-", "-"
 		if k.Rounds > 0 {
-			outage, away = ns64(k.Outage), ns64(k.Away)
+			outage, away = duration(k.Outage), duration(k.Away)
 		}
 		s.Table.row(k.Action, figure.Significant(k.Number), strconv.Itoa(k.Drills), strconv.Itoa(k.Rounds), outage, away)
 	}
@@ -101,8 +97,8 @@ func failureChecks(checks []record.FailuresCheck) Section {
 	s := Section{Title: "median outage of each drill", Table: &Table{Left: 2, Last: 1,
 		Header: []string{"drill", "failure", "measured", "other drills", "error", "limit", "like the others"}}}
 	for _, c := range checks {
-		s.Table.row(c.Record, c.Setup, ns64(c.Measured), ns64(c.Others), signed(c.Error), figure.Limit(c.Limit),
-			map[bool]string{true: "yes", false: "no"}[c.Holds])
+		s.Table.row(c.Record, c.Setup, duration(c.Measured), duration(c.Others), signed(c.Error), figure.Limit(c.Limit),
+			yesNo(c.Holds))
 	}
 	return s
 }

@@ -16,9 +16,7 @@ import (
 
 // gateDocument is the verdict about a new record of a branch.
 func gateDocument(g *record.Gate) *Document {
-	d := &Document{Title: gateTitle(g), Grade: gradeOf(g.Validity, record.Complete), Findings: findingPoints(g.Validity)}
-	d.Brief = doubt(g.Validity)
-	d.conclude(g.Validity, record.Complete, gateTitle(g), "")
+	d := answered(gateTitle(g), "", g.Validity)
 	d.Summary = gateSummary(g)
 	d.Next = Next{"plimsoll show " + shellword.Quote(g.Record), "the new record"}
 	s := Section{Title: "metrics", Table: &Table{Header: []string{"metric", "of", "new", "before", "expected", "change", "n", "verdict"}, Left: 2, Last: 1}}

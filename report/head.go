@@ -101,15 +101,11 @@ func runAnswer(r *record.Run, h objectiveCounts) string {
 		return "nothing was measured"
 	}
 	achieved := figure.Rate(p.Rates.Achieved) + " ok/s with " + figure.Plural(p.Workers, "worker")
-	l := p.All.Service
 	if p.Offered > 0 {
 		achieved = fmt.Sprintf("%s of %s ok/s offered", figure.Rate(p.Rates.Achieved), figure.Rate(p.Rates.Offered))
 	}
-	if r.Scheduled {
-		l = p.All.Response
-	}
 	text := Disclosed(achieved, r.Target.Software())
-	if late := strings.TrimSuffix(p99Of(l), fewMoments); late != "" && late != NoAnswer {
+	if late := strings.TrimSuffix(p99Of(timesOf(r, &p.All)), fewMoments); late != "" && late != NoAnswer {
 		text += ", p99 " + late
 	}
 	if p.Dropped+r.Course.Unsent+p.Counts.Bad() > 0 {
@@ -121,7 +117,7 @@ func runAnswer(r *record.Run, h objectiveCounts) string {
 // runBasis is what a run is based on.
 func runBasis(r *record.Run) string {
 	if p := r.Phase("measure"); p != nil {
-		return "one run of " + nanoseconds(p.Seconds*1e9) + " does not show the variation"
+		return "one run of " + seconds(p.Seconds) + " does not show the variation"
 	}
 	return ""
 }
@@ -132,23 +128,15 @@ func runSummary(r *record.Run) *Table {
 	if p == nil {
 		return nil
 	}
-	kind := "service"
-	if r.Scheduled {
-		kind = "response"
-	}
-	t := &Table{Header: []string{"operation", "ok/s", kind + " p50", "p99", "p99.9", "max"}}
+	t := &Table{Header: []string{"operation", "ok/s", TimeKind(r) + " p50", "p99", "p99.9", "max"}}
 	for _, c := range p.Classes {
 		if c.Part {
 			continue
 		}
-		times := c.Service
-		if r.Scheduled {
-			times = c.Response
-		}
 		cells := []string{c.Name, figure.Rate(c.Rate), "-", "-", "-", "-"}
-		if times != nil {
+		if times := timesOf(r, &c); times != nil {
 			cells = append(cells[:2], PercentileText(times, 0.5), PercentileText(times, 0.99), PercentileText(times, 0.999),
-				ns64(times.Max))
+				duration(times.Max))
 			for i := range cells { // a finding says it
 				cells[i] = strings.TrimSuffix(cells[i], fewMoments)
 			}
@@ -327,4 +315,101 @@ func gateSummary(g *record.Gate) *Table {
 		t.row(m.Metric, wordOf(m.Verdict), gateChange(m), gateValue(m), optional(m.Mean, m.Unit), m.Group)
 	}
 	return t
+}
+
+// objectiveCounts counts objectives by their outcome.
+type objectiveCounts struct{ met, missed, unknown int }
+
+func (h objectiveCounts) all() int { return h.met + h.missed + h.unknown }
+
+// short answers the question of the objectives in the first line, "" where there were none.
+func (h objectiveCounts) short() string {
+	of := fmt.Sprintf(" of %s ", figure.Plural(h.all(), "objective"))
+	switch {
+	case h.all() == 0:
+		return ""
+	case h.missed > 0:
+		return fmt.Sprint(h.missed) + of + "missed"
+	case h.unknown > 0:
+		return fmt.Sprint(h.unknown) + of + "unknown"
+	}
+	return fmt.Sprint(h.met) + of + "met"
+}
+
+// doubt is the validity of a result, for a list.
+func doubt(list []measure.Finding) string {
+	switch measure.Worst(list) {
+	case measure.Invalid:
+		return "INVALID"
+	case measure.Warning:
+		return "valid, with warnings"
+	}
+	return "valid"
+}
+
+// answered is a document whose title is its answer. basis is what that is based on.
+func answered(title, basis string, validity []measure.Finding) *Document {
+	d := &Document{Title: title, Brief: doubt(validity), Grade: gradeOf(validity, record.Complete),
+		Findings: findingPoints(validity)}
+	d.conclude(validity, record.Complete, title, basis)
+	return d
+}
+
+// refuse is the verdict of a question that the records do not answer.
+func (d *Document) refuse(reasons []string) {
+	if len(reasons) > 0 {
+		d.Brief, d.Sure, d.Grade = "refused", "refused: these records do not answer it", Warn
+		for _, why := range reasons {
+			d.Short = append(d.Short, Point{Warn, "", why})
+		}
+	}
+}
+
+// verdict combines the outcome with the validity, for a list. An invalid result begins with that.
+func verdict(h objectiveCounts, findings []measure.Finding, status record.Status) string {
+	belief := doubt(findings)
+	if status != record.Complete {
+		belief += " (" + string(status) + ")"
+	}
+	holds := "holds: "
+	switch {
+	case h.all() == 0:
+		return belief
+	case measure.Worst(findings) == measure.Invalid:
+		return fmt.Sprintf("%s; %d of %s met", belief, h.met, figure.Plural(h.all(), "objective"))
+	case h.missed > 0:
+		holds = "does not hold: "
+	case h.unknown > 0:
+		holds = "undecided: "
+	}
+	return holds + h.short() + "; " + belief
+}
+
+func runObjectives(r *record.Run) (h objectiveCounts) {
+	for _, o := range r.Objectives {
+		switch {
+		case o.Unknown:
+			h.unknown++
+		case o.Met:
+			h.met++
+		default:
+			h.missed++
+		}
+	}
+	return h
+}
+
+func studyObjectives(s *record.Study) (h objectiveCounts) {
+	for _, o := range s.Objectives {
+		switch {
+		case o.Exploratory:
+		case o.Holds:
+			h.met++
+		case o.Missed():
+			h.missed++
+		default:
+			h.unknown++
+		}
+	}
+	return h
 }

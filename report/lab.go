@@ -6,7 +6,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/record"
@@ -142,7 +141,7 @@ func labTables(l, after *record.Lab, series []record.Series, usage ...*Figure) [
 func labHead(l, after *record.Lab) Section {
 	s := Section{ID: "lab", Group: "lab"}
 	if l.UsableAfter > 0 {
-		s.Lines = append(s.Lines, "usable after "+figure.Duration(time.Duration(l.UsableAfter)))
+		s.Lines = append(s.Lines, "usable after "+duration(l.UsableAfter))
 	}
 	if l.Failover != "" {
 		s.Lines = append(s.Lines, "failover by "+l.Failover)
@@ -203,14 +202,11 @@ func labHosts(l, after *record.Lab, series []record.Series) Section {
 		if now, ok := last[h.Name]; ok {
 			state = changed(state, now.State)
 		}
-		cores, memory := "no limit", "no limit"
+		cores := "no limit"
 		if h.Cores != 0 {
 			cores = number(h.Cores)
 		}
-		if h.Memory != 0 {
-			memory = figure.Bytes(h.Memory)
-		}
-		cells := []string{h.Name, h.Role, state, cores, memory}
+		cells := []string{h.Name, h.Role, state, cores, bytesOr(h.Memory, "no limit")}
 		used := func(name string, print func(float64) string, value func(*record.Series) float64) {
 			cell := "-"
 			if x := hostSeries(l, h.Name, series, name); x != nil {
@@ -261,7 +257,6 @@ func labPerOperation(l *record.Lab, series []record.Series) Section {
 			}
 			return "-"
 		}
-		seconds := func(v float64) string { return figure.Duration(time.Duration(v * 1e9)) }
 		bytes := func(v float64) string { return figure.Bytes(int64(v)) }
 		row := []string{h.Name, per("cpu.used", seconds), per("disk.read_bytes", bytes), per("disk.reads", figure.Significant),
 			per("disk.write_bytes", bytes), per("disk.writes", figure.Significant), per("network.received", bytes), per("network.sent", bytes)}
@@ -325,7 +320,7 @@ func lagText(m record.LabMember) string {
 	case m.Idle:
 		lag = "idle"
 	case m.LagSeconds != nil && *m.LagSeconds > 0:
-		lag = nanoseconds(*m.LagSeconds * 1e9)
+		lag = seconds(*m.LagSeconds)
 	case m.LagSeconds != nil:
 		lag = "0 s" // a figure with a unit, beside one with another
 	}
@@ -352,7 +347,7 @@ func labVolumes(l, after *record.Lab) Section {
 		if x := v.Layout.WriteAmplification; x > 0 {
 			amplification = figure.Significant(x) + "×"
 		}
-		s.Table.row(v.Name, v.Member, v.Policy, layoutLine(v), health, bytesOrNone(now.Capacity), bytesOrNone(now.Used),
+		s.Table.row(v.Name, v.Member, v.Policy, layoutLine(v), health, bytesOr(now.Capacity, "-"), bytesOr(now.Used, "-"),
 			amplification,
 			figure.Plural(v.Layout.Tolerates, "disk"))
 		for _, n := range v.Layout.Notes {
@@ -381,13 +376,6 @@ func diskText(disks []record.LabDisk) string {
 		parts = append(parts, text)
 	}
 	return cmp.Or(strings.Join(parts, " "), "-")
-}
-
-func bytesOrNone(n int64) string {
-	if n == 0 {
-		return "-"
-	}
-	return figure.Bytes(n)
 }
 
 func layoutLine(v record.LabVolume) string {

@@ -66,11 +66,7 @@ func NewestText(r *record.Run, l *record.IntervalLine) string {
 	var times []string
 	for _, c := range l.Classes {
 		if x, ok := c.Times[TimeKind(r)]; ok && x.Count >= measure.MinCount(0.99) && len(times) < 4 && !partOf(r, c.Class) {
-			text := NoAnswer
-			if x.P99 != record.NoAnswer {
-				text = figure.Duration(time.Duration(x.P99))
-			}
-			times = append(times, c.Class+" "+text)
+			times = append(times, c.Class+" "+durationOr(x.P99, NoAnswer))
 		}
 	}
 	if len(times) > 0 {
@@ -85,6 +81,14 @@ func TimeKind(r *record.Run) string {
 		return "response"
 	}
 	return "service"
+}
+
+// timesOf are the latencies of a result of a run that count.
+func timesOf(r *record.Run, c *record.ClassResult) *record.Latency {
+	if r.Scheduled {
+		return c.Response
+	}
+	return c.Service
 }
 
 func partOf(r *record.Run, class string) bool {

@@ -23,8 +23,6 @@ type Answer struct {
 	// ID links to it from elsewhere; Headline is the title, "" where the page has it.
 	ID, Headline string
 	*Document
-	// Drawn is the picture or the first figure of the document, nil if it has none.
-	Drawn *Figure
 }
 
 // PageOptions are the options of a page.
@@ -65,10 +63,8 @@ func (p *Page) put(d *Document, prefix string) {
 	if d.Sentence {
 		a.Headline = Capitalised(d.Title)
 	}
-	if d.Picture != nil {
-		a.Drawn = d.Picture.figure(prefix + "picture")
-	} else if a.Drawn = d.Drawn; a.Drawn != nil {
-		a.Drawn.Chart.About().ID = prefix + a.Drawn.Chart.About().ID
+	if d.Drawn != nil {
+		d.Drawn.Chart.About().ID = prefix + d.Drawn.Chart.About().ID
 	}
 	p.Title = cmp.Or(p.Title, a.Headline)
 	p.Answers = append(p.Answers, a)

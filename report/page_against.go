@@ -184,12 +184,7 @@ func sidesDisclosure(sources []*Source, names []string) Section {
 		Section{Title: "Environment of the load", Table: besideTable("Environments of all sides", "what", names, sources, surroundingsOf, false)})
 	var sums strings.Builder
 	for i, s := range sources {
-		b := commandBlock(s.command)
-		b.Title = "Exact command of " + names[i]
-		if b.Code != nil {
-			b.Code.Label = b.Title
-		}
-		sec.Parts = append(sec.Parts, b)
+		sec.Parts = append(sec.Parts, commandBlock("Exact command of "+names[i], s.command))
 		for line := range strings.Lines(s.Sums) {
 			fmt.Fprintf(&sums, "%s: %s\n", names[i], bounded(strings.TrimRight(line, "\n")))
 		}

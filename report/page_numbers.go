@@ -31,18 +31,29 @@ func (n Numbers) MarshalJSON() ([]byte, error) {
 }
 
 // or is the value of a pointer, or not a number.
-func or(p *float64) float64 {
-	if p == nil {
-		return math.NaN()
-	}
-	return *p
-}
-
-func orTime(p *int64) float64 {
+func or[T int64 | float64](p *T) float64 {
 	if p == nil {
 		return math.NaN()
 	}
 	return float64(*p)
+}
+
+// known is the value of a pointer in words, "-" for nil.
+func known[T any](p *T, write func(T) string) string {
+	if p == nil {
+		return "-"
+	}
+	return write(*p)
+}
+
+func yesNo(yes bool) string { return map[bool]string{true: "yes", false: "no"}[yes] }
+
+// bytesOr is a size, or other words for 0.
+func bytesOr(n int64, none string) string {
+	if n == 0 {
+		return none
+	}
+	return figure.Bytes(n)
 }
 
 func text(x float64, unit string) string {
@@ -61,9 +72,20 @@ func text(x float64, unit string) string {
 	return figure.Value(x, unit)
 }
 
-func duration[T int64 | float64](ns T) string {
+// duration is a time in nanoseconds, "-" if it is not a number.
+func duration[T ~int64 | float64](ns T) string {
 	if math.IsNaN(float64(ns)) {
 		return "-"
 	}
 	return figure.Duration(time.Duration(ns))
 }
+
+// durationOr is a time in nanoseconds, or other words for a negative one.
+func durationOr(ns int64, none string) string {
+	if ns < 0 {
+		return none
+	}
+	return duration(ns)
+}
+
+func seconds(s float64) string { return duration(s * 1e9) }

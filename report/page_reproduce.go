@@ -1,13 +1,13 @@
 package report
 
 import (
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v4"
 
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/internal/shellword"
-	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/report/chart"
 )
 
@@ -78,13 +78,31 @@ func reproduce(command, spec string) *Code {
 	return &Code{Label: "Command", Text: command + " <<'" + end + "'\n" + spec + "\n" + end}
 }
 
-func commandBlock(command exact) Section {
-	b := Section{Title: "Exact command"}
-	if why := command.missing(record.RunFile + " or " + record.StudyFile); why != "" {
-		b.Lines = []string{why}
-		return b
+// block is the text under a title, with a sentence before it if there is one, or why it is not there.
+func (e exact) block(title, lead, file string) Section {
+	if why := e.missing(file); why != "" {
+		return Section{Title: title, Lines: []string{why}}
 	}
-	b.Lines = []string{"The command as it was run, without credentials."}
-	b.Code = &Code{Label: "Exact command", Text: command.text}
+	b := Section{Title: title, Code: &Code{Label: title, Text: e.text}}
+	if lead != "" {
+		b.Lines = []string{lead}
+	}
 	return b
+}
+
+func commandBlock(title string, command exact) Section {
+	return command.block(title, "The command as it was run, without credentials.", "the main file of the record")
+}
+
+// disclosure is everything that is needed to repeat and to judge a result: parts, the checksums of the record, and what
+// could not be read.
+func (s *Source) disclosure(parts ...Section) Section {
+	sec := Section{ID: "disclosure", Title: "Disclosure", Lead: "Everything needed to repeat and to judge the result.", Parts: parts}
+	if s.Sums != "" {
+		sec.Parts = append(sec.Parts, Section{Title: "Checksums (SHA-256)", Code: &Code{Label: "SHA256SUMS", Text: visibleLines(s.Sums)}})
+	}
+	if len(s.Problems) > 0 {
+		sec.Parts = append(sec.Parts, Section{Title: "What could not be read", Lines: slices.Clone(s.Problems)})
+	}
+	return sec
 }

@@ -126,12 +126,8 @@ func pointOfRun(name string, r *record.Run, m *record.PhaseResult) curvePoint {
 	if m.Offered > 0 {
 		p.offered = m.Rates.Offered
 	}
-	l := m.All.Service
-	if r.Scheduled {
-		l = m.All.Response
-	}
-	if l != nil {
-		p.p50, p.p99 = orTime(l.P50), orTime(l.P99)
+	if l := timesOf(r, &m.All); l != nil {
+		p.p50, p.p99 = or(l.P50), or(l.P99)
 	}
 	return p
 }

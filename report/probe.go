@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/measure"
@@ -93,12 +92,12 @@ func probeDocument(p *record.Probe, on *probeFiles) *Document {
 	}
 	if j := p.Journal; j != nil && j.Flush != nil {
 		d.Tiles = append(d.Tiles, Tile{"journaled commits", figure.Rate(j.Ceiling) + "/s", figure.Plural(j.Clients, "client")},
-			Tile{"j:true", ns64(j.One), ns64(j.Many) + " among others"})
+			Tile{"j:true", duration(j.One), duration(j.Many) + " among others"})
 		if j.Flush.P99 != nil {
-			d.Tiles = append(d.Tiles, Tile{"flush p99", ns64(*j.Flush.P99), "write and fdatasync"})
+			d.Tiles = append(d.Tiles, Tile{"flush p99", duration(*j.Flush.P99), "write and fdatasync"})
 		}
 		if m := j.Majority; m != nil {
-			d.Tiles = append(d.Tiles, Tile{"w:majority", ns64(m.One), ns64(m.Many) + " among others"})
+			d.Tiles = append(d.Tiles, Tile{"w:majority", duration(m.One), duration(m.Many) + " among others"})
 		}
 	}
 	for _, r := range p.Ramps {
@@ -155,11 +154,9 @@ func probeCommits(p *record.Probe) string {
 		why = " (more than two mean flushes, because most commits come while a slow one runs)"
 	}
 	return fmt.Sprintf("j:true takes %s alone and %s among others%s; the journal carries %s commits/s with %s, and %s/s for each client that waits",
-		ns64(j.One), ns64(j.Many), why, figure.Rate(j.Ceiling), figure.Plural(j.Clients, "client"),
+		duration(j.One), duration(j.Many), why, figure.Rate(j.Ceiling), figure.Plural(j.Clients, "client"),
 		figure.Rate(1e9/float64(max(j.Many, 1))))
 }
-
-func ns64(n int64) string { return figure.Duration(time.Duration(n)) }
 
 // probeLatency are p50, p99, p99.9 and max, with a dash where there are too few values.
 func probeLatency(l *record.Latency) []string {
@@ -169,7 +166,7 @@ func probeLatency(l *record.Latency) []string {
 	}
 	for i, q := range []*int64{l.P50, l.P99, l.P999, &l.Max} {
 		if q != nil {
-			cells[i] = ns64(*q)
+			cells[i] = duration(*q)
 		}
 	}
 	return cells
@@ -227,10 +224,10 @@ func probeJournal(p *record.Probe) Section {
 	for _, step := range p.ProfileSteps(spec.ProbeJournal) {
 		mean, model, deviation := "–", "–", "–"
 		if step.Latency != nil {
-			mean = ns64(int64(step.Latency.Mean))
+			mean = duration(step.Latency.Mean)
 		}
 		if step.Model != nil {
-			model, deviation = ns64(step.Model.Latency), fmt.Sprintf("%+.1f %%", 100*step.Model.Error)
+			model, deviation = duration(step.Model.Latency), fmt.Sprintf("%+.1f %%", 100*step.Model.Error)
 		}
 		l, f := probeLatency(step.Latency), probeLatency(step.Flush)
 		per := "–"
@@ -254,7 +251,7 @@ func probeMajority(p *record.Probe) Section {
 	m := p.Journal.Majority
 	return Section{ID: "majority", Title: "replica set", Lines: []string{fmt.Sprintf(
 		"w:majority with journal, %d of %d members: %s alone and %s among others, decided by %s. Not in it: applying the operation on the other members, and the server's own work.",
-		m.Needed, m.Members, ns64(m.One), ns64(m.Many), m.Decided)}}
+		m.Needed, m.Members, duration(m.One), duration(m.Many), m.Decided)}}
 }
 
 func probeCheckpoint(p *record.Probe) Section {
@@ -273,12 +270,12 @@ func probeCheckpoint(p *record.Probe) Section {
 	}
 	if c.Checkpoints > 0 {
 		s.Lines = append(s.Lines, fmt.Sprintf("%s of %s each: %s (writing %s, syncing %s), %s MB/s. To end within the period takes %s MB/s.", figure.Plural(c.Checkpoints, "checkpoint"),
-			figure.Bytes(c.Dirty), ns64(c.Took), ns64(c.WriteTook), ns64(c.SyncTook), figure.Significant(c.Reached/1e6),
-			figure.Significant(c.Needed/1e6)))
+			figure.Bytes(c.Dirty), duration(c.Took), duration(c.WriteTook), duration(c.SyncTook),
+			figure.Significant(c.Reached/1e6), figure.Significant(c.Needed/1e6)))
 	}
-	stalls := fmt.Sprintf("No commit stalled (no pause of more than %s while some waited).", ns64(c.StallAfter))
+	stalls := fmt.Sprintf("No commit stalled (no pause of more than %s while some waited).", duration(c.StallAfter))
 	if c.Stalled > 0 {
-		stalls = fmt.Sprintf("Commits stalled for %s in all (pauses of more than %s while some waited).", ns64(c.Stalled), ns64(c.StallAfter))
+		stalls = fmt.Sprintf("Commits stalled for %s in all (pauses of more than %s while some waited).", duration(c.Stalled), duration(c.StallAfter))
 	}
 	s.Lines = append(s.Lines, fmt.Sprintf("%s %s of %s commits/s were done.", stalls, figure.Rate(c.Done), figure.Rate(c.Asked)))
 	return s
@@ -296,7 +293,7 @@ func probeSustained(p *record.Probe) Section {
 			like = "and evenly since then, like burst credits that were used up"
 		}
 		line = fmt.Sprintf("Fell from %s to %s MB/s after %s, when %s had been written: %s. The ceiling is %s MB/s.", figure.Significant(r.Before/1e6),
-			figure.Significant(r.Ceiling/1e6), ns64(r.At), figure.Bytes(r.After), like, figure.Significant(r.Ceiling/1e6))
+			figure.Significant(r.Ceiling/1e6), duration(r.At), figure.Bytes(r.After), like, figure.Significant(r.Ceiling/1e6))
 	}
 	return Section{ID: "sustained", Title: "sustained writes", Lines: []string{line}}
 }
@@ -357,4 +354,45 @@ func probeStorage(p *record.Probe) Section {
 			cmp.Or(b.Scheduler, "–"), fmt.Sprintf("%d KiB", b.ReadAheadKiB), figure.Bytes(b.Bytes))
 	}
 	return s
+}
+
+// probeAnswer says whether storage keeps what it confirms, and what a journaled commit costs there.
+func probeAnswer(p *record.Probe) string {
+	text := probeVerdict(p)
+	switch {
+	case p.Verdict == record.Lying:
+		return "LYING disk" + strings.TrimPrefix(text, string(p.Verdict)) + ": it confirms flushes that do not reach it"
+	case p.Status == record.Failed:
+		text = "not measured to the end"
+	case p.Storage.Filesystem == "" && p.Storage.Bytes == 0:
+		return "nothing was measured"
+	}
+	if j := p.Journal; j != nil && j.Flush != nil {
+		text += fmt.Sprintf("; j:true takes %s, %s commits/s", duration(j.One), figure.Rate(j.Ceiling))
+	}
+	return text
+}
+
+// probeSummary has a row for each use of storage: the journal, random access, checkpoints and sustained writes.
+func probeSummary(p *record.Probe) *Table {
+	t := &Table{Header: []string{"use", "rate", "p50", "p99", "with"}, Last: 1}
+	if j := p.Journal; j != nil && j.Flush != nil {
+		l := probeLatency(j.Flush)
+		t.row("journal (flushes)", figure.Rate(j.Ceiling)+" commits/s", l[0], l[1], figure.Plural(j.Clients, "client"))
+	}
+	for _, operation := range []string{"read", "write"} {
+		if s := fastest(p, operation); s != nil {
+			l := probeLatency(s.Latency)
+			t.row(join(" of ", "random "+operation+"s", bytesOr(s.Block, "")), figure.Rate(s.Rate)+"/s", l[0], l[1],
+				figure.Plural(s.Threads, "thread"))
+		}
+	}
+	if c := p.Checkpoint; c != nil && c.Checkpoints > 0 {
+		l := probeLatency(c.Inside)
+		t.row("commits during checkpoints", figure.Significant(c.Reached/1e6)+" MB/s", l[0], l[1], figure.Plural(c.Checkpoints, "checkpoint"))
+	}
+	if s := p.Sustained; s != nil {
+		t.row("sustained writes", figure.Significant(s.Ceiling/1e6)+" MB/s", "–", "–", spec.ProbeSustained)
+	}
+	return t
 }

@@ -1,10 +1,14 @@
 package report
 
 import (
+	"cmp"
+	"encoding/csv"
 	"fmt"
+	"io"
 	"math"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
@@ -61,30 +65,26 @@ func rampFigure(p *record.Probe, rate bool) *Figure {
 		c.ID, c.Title, c.Description = "probe-ramp-latency", "Latency over threads (p99)", "The price of more threads for each operation."
 		c.Y = chart.Axis{Label: "p99", Unit: chart.Nanoseconds, Log: true}
 	}
-	numbers := &Table{Left: 1, Header: []string{"operation", "threads", "value"}}
 	for _, op := range []string{"read", "write", "mixed"} {
 		line := chart.Series{Name: op, Dots: true, Colour: len(c.Series)}
 		for _, s := range p.ProfileSteps(spec.ProbeRandom) {
 			if s.Operation != op || s.Latency == nil {
 				continue
 			}
-			y, text := s.Rate, figure.Rate(s.Rate)
+			y := s.Rate
 			if !rate {
-				y, text = math.NaN(), "–"
-				if s.Latency.P99 != nil {
-					y, text = float64(*s.Latency.P99), duration(*s.Latency.P99)
-				}
+				y = or(s.Latency.P99)
 			}
 			line.X, line.Y = append(line.X, float64(s.Threads)), append(line.Y, y)
-			numbers.Rows = append(numbers.Rows, []string{op, fmt.Sprint(s.Threads), text})
 		}
 		if len(line.X) > 0 {
 			c.Series = append(c.Series, line)
 		}
 	}
-	return drawn(c, numbers)
+	return drawn(c, nil)
 }
 
+// drawn is a figure of series, nil if none has a value. numbers are those that no table beside it has.
 func drawn(c *chart.XY, numbers *Table) *Figure {
 	for _, s := range c.Series {
 		if slices.ContainsFunc(s.Y, func(y float64) bool { return !math.IsNaN(y) }) {
@@ -100,7 +100,6 @@ func commitFigure(p *record.Probe) *Figure {
 		X: chart.Axis{Label: "clients", Log: true}, Y: chart.Axis{Label: "mean", Unit: chart.Nanoseconds, Log: true}}
 	measured := chart.Series{Name: "measured", Dots: true}
 	model := chart.Series{Name: "model", Style: chart.Dashed, Colour: 1}
-	numbers := &Table{Left: -1, Header: []string{"clients", "measured", "model"}}
 	for _, s := range p.ProfileSteps(spec.ProbeJournal) {
 		if s.Latency == nil || s.Model == nil {
 			continue
@@ -108,11 +107,9 @@ func commitFigure(p *record.Probe) *Figure {
 		x := float64(s.Clients)
 		measured.X, measured.Y = append(measured.X, x), append(measured.Y, s.Latency.Mean)
 		model.X, model.Y = append(model.X, x), append(model.Y, float64(s.Model.Latency))
-		numbers.Rows = append(numbers.Rows, []string{fmt.Sprint(s.Clients), duration(int64(s.Latency.Mean)),
-			duration(s.Model.Latency)})
 	}
 	c.Series = []chart.Series{measured, model}
-	return drawn(c, numbers)
+	return drawn(c, nil)
 }
 
 // predictedFigure draws the predicted throughput or p99 of an engine over its workers, and what runs showed.
@@ -129,27 +126,22 @@ func predictedFigure(p *record.Probe, rate bool) *Figure {
 		c.Y = chart.Axis{Label: "p99", Unit: chart.Nanoseconds, Log: true}
 	}
 	predicted, measured := chart.Series{Name: "predicted", Style: chart.Dashed, Colour: 1}, chart.Series{Name: "measured", Dots: true}
-	numbers := &Table{Left: -1, Header: []string{"workers", "predicted", "measured"}}
-	// add adds a point to a line, and returns its number as text.
-	add := func(to *chart.Series, workers int, ops float64, p99 int64) string {
-		y, text := ops, figure.Rate(ops)
+	add := func(to *chart.Series, workers int, y float64, p99 int64) {
 		if !rate {
-			y, text = float64(p99), duration(p99)
+			y = float64(p99)
 		}
 		to.X, to.Y = append(to.X, float64(workers)), append(to.Y, y)
-		return text
 	}
 	for _, q := range of.Points {
-		row := []string{fmt.Sprint(q.Workers), add(&predicted, q.Workers, q.Rate, q.P99), "–"}
+		add(&predicted, q.Workers, q.Rate, q.P99)
 		if m := q.Measured; m != nil {
-			row[2] = add(&measured, q.Workers, m.Rate, m.P99)
+			add(&measured, q.Workers, m.Rate, m.P99)
 		}
-		numbers.Rows = append(numbers.Rows, row)
 	}
 	if c.Series = []chart.Series{predicted}; len(measured.X) > 0 {
 		c.Series = append(c.Series, measured)
 	}
-	return drawn(c, numbers)
+	return drawn(c, nil)
 }
 
 // spectrumFigure draws the distribution of one flush with one client: the share of flushes that take longer.
@@ -231,7 +223,63 @@ func probeNow(dir string) (Now, error) {
 		text += fmt.Sprintf(": %s op/s, %s/s", figure.Rate(float64(x.Operations)/seconds), figure.Bytes(int64(float64(x.Bytes)/seconds)))
 	}
 	if x.P99 > 0 {
-		text += fmt.Sprintf("; p50 %s, p99 %s", figure.Duration(time.Duration(x.P50)), figure.Duration(time.Duration(x.P99)))
+		text += fmt.Sprintf("; p50 %s, p99 %s", duration(x.P50), duration(x.P99))
 	}
 	return Now{Text: text}, nil
+}
+
+// probeCSV writes one line per step, the first line being the header. Times are in microseconds; a field is empty where
+// there are too few values to state it, or where it does not belong to the step.
+func probeCSV(w io.Writer, p *record.Probe) error {
+	header := []string{"started", "directory", "filesystem", "status", "validity", "verdict", "profile", "operation", "threads", "clients", "block", "mode", "sync",
+		"seconds", "operations", "op_per_s", "bytes_per_s", "flushes", "flushes_per_sync", "writes_per_sync", "model_us", "cpu_seconds"}
+	for _, kind := range []string{"latency", "flush"} {
+		for _, q := range []string{"mean", "p50", "p99", "p99.9", "max"} {
+			header = append(header, kind+"_"+q+"_us")
+		}
+	}
+	rows := [][]string{header}
+	for _, s := range p.Steps {
+		flushes, writes, model := "", "", ""
+		if len(s.Devices) > 0 {
+			if f := s.Devices[0].FlushesPerSync; f != nil {
+				flushes = number(*f)
+			}
+			if w := s.Devices[0].WritesPerSync; w != nil {
+				writes = number(*w)
+			}
+		}
+		if s.Model != nil {
+			model = number(float64(s.Model.Latency) / 1e3)
+		}
+		row := []string{p.Started.UTC().Format(time.RFC3339), p.Specification.Directory, p.Storage.Filesystem,
+			string(p.Status), validity(p.Validity), string(p.Verdict), s.Profile, s.Operation,
+			strconv.Itoa(s.Threads), strconv.Itoa(s.Clients), integer(s.Block), s.Mode, s.Sync, number(s.Seconds),
+			integer(s.Operations), number(s.Rate), number(s.BytesRate),
+			integer(s.Flushes), flushes, writes, model, number(s.CPUSeconds)}
+		for _, l := range []*record.Latency{s.Latency, s.Flush} {
+			l = cmp.Or(l, &record.Latency{})
+			row = append(row, microseconds(l, l.P50, l.P99, l.P999)...)
+		}
+		rows = append(rows, row)
+	}
+	return csv.NewWriter(w).WriteAll(rows)
+}
+
+// probeBench writes each step in the format of Go benchmarks, which benchstat compares.
+func probeBench(w io.Writer, p *record.Probe) error {
+	b := benchWriter{w: w}
+	b.head(p.Environment, p.Validity)
+	for _, s := range p.Steps {
+		if s.Latency == nil {
+			continue
+		}
+		flush := ""
+		if s.Flush != nil && s.Flush.P50 != nil {
+			flush = fmt.Sprintf("\t%d flush-p50-ns", *s.Flush.P50)
+		}
+		b.printf("BenchmarkDisk/profile=%s/operation=%s/threads=%d/clients=%d \t%d\t%s%s\t%.1f op/s\n", word(s.Profile), word(s.Operation),
+			s.Threads, s.Clients, s.Operations, benchTimes(s.Latency), flush, s.Rate)
+	}
+	return b.err
 }

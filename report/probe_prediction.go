@@ -7,6 +7,7 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/report/chart"
 )
 
 // Prediction is a probe whose prediction was compared with runs.
@@ -14,11 +15,8 @@ type Prediction struct{ Probe *record.Probe }
 
 func predictionDocument(p *Prediction) *Document {
 	of := p.Probe.Prediction
-	d := &Document{Title: predictionTitle(p.Probe), Grade: gradeOf(p.Probe.Validity, record.Complete),
-		Findings: findingPoints(p.Probe.Validity), Picture: predictionPicture(of)}
-	d.Brief = doubt(p.Probe.Validity)
-	d.conclude(p.Probe.Validity, record.Complete, predictionTitle(p.Probe), "")
-	d.Summary = predictionSection(of).Table
+	d := answered(predictionTitle(p.Probe), "", p.Probe.Validity)
+	d.Drawn, d.Summary = predictionPicture(of), predictionSection(of).Table
 	d.Facts = Facts("storage", probeStack(p.Probe.Storage), "directory", p.Probe.Specification.Directory, "volume", p.Probe.Volume)
 	d.Sections = appendFilled(nil, predictionSection(of))
 	return d
@@ -62,11 +60,11 @@ func predictionSection(of *record.ProbePrediction) Section {
 		row := []string{fmt.Sprint(q.Workers), figure.Rate(q.Rate)}
 		switch m := q.Measured; {
 		case !measured:
-			row = append(row, ns64(int64(q.Mean)), ns64(q.P50), ns64(q.P99), figure.Significant(q.Batch))
+			row = append(row, duration(q.Mean), duration(q.P50), duration(q.P99), figure.Significant(q.Batch))
 		case m == nil:
-			row = append(row, "–", "–", ns64(q.P99), "–", "–")
+			row = append(row, "–", "–", duration(q.P99), "–", "–")
 		default:
-			row = append(row, figure.Rate(m.Rate), signed(m.RateError), ns64(q.P99), ns64(m.P99), signed(m.P99Error))
+			row = append(row, figure.Rate(m.Rate), signed(m.RateError), duration(q.P99), duration(m.P99), signed(m.P99Error))
 		}
 		s.Table.row(append(row, figure.Percent(q.Journal), figure.Percent(q.CPU))...)
 	}
@@ -77,26 +75,26 @@ func predictionSection(of *record.ProbePrediction) Section {
 }
 
 // predictionPicture draws predicted and measured throughput over workers, relative to the prediction for the fewest.
-func predictionPicture(of *record.ProbePrediction) *Ratios {
+func predictionPicture(of *record.ProbePrediction) *Figure {
 	if of == nil || len(of.Points) == 0 || of.RateError == nil {
 		return nil
 	}
 	base := of.Points[0].Rate
-	f := &Ratios{Title: "Predicted (hollow diamonds) and measured (dots) ok/s",
-		Axis: "ok/s, relative to the prediction for " + figure.Plural(of.Points[0].Workers, "worker") + " (logarithmic)", Reference: "prediction",
-		Note: "Numbers: predicted | measured ok/s."}
+	f := ratioRows("picture", "Predicted (hollow diamonds) and measured (dots) ok/s",
+		"ok/s, relative to the prediction for "+figure.Plural(of.Points[0].Workers, "worker")+" (logarithmic)", "prediction")
 	for _, q := range of.Points {
-		r := Ratio{Name: figure.Plural(q.Workers, "worker"), Stated: q.Rate / base, Value: math.NaN(), Low: math.NaN(),
-			High: math.NaN(), Grade: Note, Text: figure.Rate(q.Rate) + " | –"}
+		r := chart.Row{Name: figure.Plural(q.Workers, "worker"), Published: q.Rate / base, Value: math.NaN(), Low: math.NaN(),
+			High: math.NaN(), Class: string(Note), Text: figure.Rate(q.Rate) + " | –"}
 		if m := q.Measured; m != nil {
-			r.Value, r.Text, r.Grade = m.Rate/base, figure.Rate(q.Rate)+" | "+figure.Rate(m.Rate), Good
+			r.Value, r.Text, r.Class = m.Rate/base, figure.Rate(q.Rate)+" | "+figure.Rate(m.Rate), string(Good)
 			if math.Abs(m.RateError) > predictionGoal {
-				r.Grade = Warn
+				r.Class = string(Warn)
 			}
 		}
 		f.Rows = append(f.Rows, r)
 	}
-	return f
+	f.Dense = len(f.Rows) >= manyRows
+	return rowsFigure(f, "Numbers: predicted | measured ok/s.", nil)
 }
 
 // predictionGoal is the error from which a point is marked.

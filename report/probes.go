@@ -72,7 +72,7 @@ func (ps *Probes) Table() *Table {
 		class := cmp.Or(p.Class, &record.ProbeClass{Name: "–"}).Name
 		row := append([]string{ps.Names[i], cmp.Or(string(p.Verdict), "–"), class}, slices.Repeat([]string{"–"}, 9)...)
 		if j := p.Journal; j != nil && j.Flush != nil {
-			row[3], row[4], row[5] = ns64(j.One), probeLatency(j.Flush)[1], figure.Rate(j.Ceiling)
+			row[3], row[4], row[5] = duration(j.One), probeLatency(j.Flush)[1], figure.Rate(j.Ceiling)
 		}
 		for at, operation := range map[int]string{6: "read", 8: "write"} {
 			if s := fastest(p, operation); s != nil {
@@ -164,4 +164,52 @@ func doctorsKind() *kind {
 	k := kindOf("a list of examinations", figureless(doctorsDocument))
 	k.value = typed(func(ds *Doctors) any { return ds.Doctors })
 	return k
+}
+
+func doctorDocument(d *record.Doctor) *Document {
+	counts := map[string]int{}
+	for _, f := range d.Findings {
+		counts[f.Severity]++
+	}
+	doc := &Document{Title: fmt.Sprintf("%s: %d critical, %s, %d advised, %d as recommended, %d unknown", join(" and ", d.URI, d.Directory), counts[record.DoctorCritical],
+		figure.Plural(counts[record.DoctorWarning], "warning"), counts[record.DoctorAdvice], counts[record.DoctorGood],
+		counts[record.DoctorUnknown])}
+	doc.Answer, doc.Sure = doc.Title, "settings as they are now; nothing was measured"
+	for _, severity := range []string{record.DoctorCritical, record.DoctorWarning, record.DoctorAdvice,
+		record.DoctorUnknown} {
+		s := Section{Title: severity}
+		for _, f := range d.Findings {
+			if f.Severity == severity {
+				s.Lines = append(s.Lines, doctorLine(f))
+				doc.Short = append(doc.Short, Point{doctorGrade(severity), "", fmt.Sprintf("%s: %s; recommended: %s", f.ID, f.Is, f.Recommended)})
+			}
+		}
+		doc.Sections = appendFilled(doc.Sections, s)
+	}
+	if len(doc.Short) > 0 {
+		doc.Grade = doc.Short[0].Grade
+	}
+	good := Section{Title: "as recommended", Table: &Table{Header: []string{"what", "is"}, Left: 2}}
+	for _, f := range d.Findings {
+		if f.Severity == record.DoctorGood {
+			good.Table.row(f.ID, f.Is)
+		}
+	}
+	doc.Sections = appendFilled(doc.Sections, good)
+	return doc
+}
+
+func doctorGrade(severity string) Grade {
+	switch severity {
+	case record.DoctorCritical:
+		return Bad
+	case record.DoctorWarning:
+		return Warn
+	}
+	return Note
+}
+
+func doctorLine(f record.DoctorFinding) string {
+	return join(". ", fmt.Sprintf("%s: %s; recommended: %s. Why: %s", f.ID, f.Is, f.Recommended, f.Why),
+		prefixed("How: ", f.How), prefixed("Measured: ", f.Effect)) + "."
 }

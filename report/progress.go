@@ -164,7 +164,7 @@ func (p *Progress) suite(d *Document, s *record.Suite) {
 		}
 		took, exit := "-", "-"
 		if x.Seconds > 0 {
-			took = figure.Duration(time.Duration(x.Seconds * float64(time.Second)))
+			took = seconds(x.Seconds)
 		}
 		if x.Status == record.PartDone || x.Status == record.PartFailed {
 			exit = fmt.Sprint(x.Exit)

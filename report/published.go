@@ -3,12 +3,14 @@ package report
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/plimsoll-bench/plimsoll/published"
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/report/chart"
 	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/suite/judge"
 )
@@ -157,4 +159,29 @@ func (v *studyView) published() []Section {
 			s.Specification.Published + " has nothing about the factors of this study in workload " + s.Base.Workload.Name}})
 	}
 	return sections
+}
+
+// publishedFigure has a row for each level and metric: a dot with its interval for what was measured, a diamond for
+// what was published, both as ratios to their own baseline.
+func publishedFigure(b *Beside, kind, id string) *Figure {
+	c := suiteRows(id+"-published", "Measured (dots) and published (diamonds) change by "+b.Factor)
+	for i := range b.Rows {
+		r := &b.Rows[i]
+		row := chart.Row{Name: r.Level, Group: metricWords(r.Metric, kind), Value: math.NaN(), Low: math.NaN(),
+			High: math.NaN()}
+		measured := "-"
+		if x := r.Comparison; x != nil && x.Ratio != nil {
+			row.Value, row.Low, row.High = *x.Ratio, or(x.Low), or(x.High)
+			measured = ChangeText(x)
+		}
+		if r.Published != nil {
+			row.Published = *r.Published
+		}
+		if math.IsNaN(row.Value) && row.Published == 0 {
+			continue
+		}
+		row.Text = cmp.Or(measured, "-") + " | " + PublishedText(r)
+		c.Rows = append(c.Rows, row)
+	}
+	return rowsFigure(c, "At the right: measured | published. Each is a change against its own baseline, because the machines differ.", nil)
 }

@@ -4,14 +4,16 @@ import (
 	"math"
 	"strings"
 	"testing"
+
+	"github.com/plimsoll-bench/plimsoll/report/chart"
 )
 
 func TestFigureAsText(t *testing.T) {
 	nan := math.NaN()
-	f := &Ratios{Rows: []Ratio{
-		{Group: "figure 2", Name: "32 threads", Stated: 4, Value: 2, Low: 1.5, High: 3, Text: "same direction"},
-		{Group: "figure 2", Name: "a name that is longer than the column of names", Stated: 0.5, Value: 0.5, Low: nan, High: nan, Text: "agrees"},
-	}}
+	f := &Figure{Chart: &chart.Rows{Rows: []chart.Row{
+		{Group: "figure 2", Name: "32 threads", Published: 4, Value: 2, Low: 1.5, High: 3, Text: "same direction"},
+		{Group: "figure 2", Name: "a name that is longer than the column of names", Published: 0.5, Value: 0.5, Low: nan, High: nan, Text: "agrees"},
+	}}}
 	want := []string{
 		"figure 2",
 		"  32 threads                                      |       =====●========    ◇ same direction",

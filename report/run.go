@@ -101,7 +101,7 @@ func workloadName(w spec.Workload) string {
 
 func runLoad(r *record.Run, p *record.PhaseResult) string {
 	l := r.Specification.Load
-	how := loadText(l, p.Workers, len(r.Clients)) + ", measured for " + nanoseconds(p.Seconds*1e9)
+	how := loadText(l, p.Workers, len(r.Clients)) + ", measured for " + seconds(p.Seconds)
 	if l.Warmup > 0 {
 		how += " after " + l.Warmup.String() + " of warm-up"
 	}
@@ -215,7 +215,7 @@ func Data(r *record.Run) string {
 		if f.Seconds > 0 {
 			rate = float64(f.Inserted) / f.Seconds
 		}
-		text += fmt.Sprintf(", %s loaded in %s (%s/s)", figure.Count(f.Inserted), nanoseconds(f.Seconds*1e9),
+		text += fmt.Sprintf(", %s loaded in %s (%s/s)", figure.Count(f.Inserted), seconds(f.Seconds),
 			figure.Rate(rate))
 	default:
 		text += ", loaded before (" + figure.Count(f.Counted) + " counted)"
@@ -266,10 +266,7 @@ func runTiles(r *record.Run, p *record.PhaseResult) []Tile {
 		achieved.Note = fmt.Sprintf("of %s offered (%s)", figure.Rate(p.Rates.Offered),
 			share(p.Rates.Achieved, p.Rates.Offered))
 	}
-	what, l := "Service time", p.All.Service
-	if r.Scheduled {
-		what, l = "Response time", p.All.Response
-	}
+	what, l := Capitalised(TimeKind(r))+" time", timesOf(r, &p.All)
 	achieved.Note = beside(achieved.Note, r.Target.Software())
 	list := []Tile{achieved}
 	if l != nil {
@@ -305,9 +302,9 @@ const fewMoments = "*"
 func PercentileText(l *record.Latency, q float64) string {
 	switch ns, reach := l.Quantile(q); reach {
 	case measure.Stated:
-		return nanoseconds(float64(ns))
+		return duration(ns)
 	case measure.OneMoment:
-		return nanoseconds(float64(ns)) + fewMoments
+		return duration(ns) + fewMoments
 	case measure.NoAnswer:
 		return NoAnswer
 	}
@@ -397,7 +394,7 @@ func serverTimes(s *Section, r *record.Run) {
 			}
 			found = true
 			cells := slices.Repeat([]string{""}, len(s.Table.Header))
-			cells[0], cells[1], cells[len(cells)-1] = kind+" of "+server, "server", nanoseconds(v.Mean)
+			cells[0], cells[1], cells[len(cells)-1] = kind+" of "+server, "server", duration(v.Mean)
 			s.Table.row(cells...)
 		}
 	}
@@ -415,7 +412,7 @@ func quantiles(l *record.Latency) []string {
 	for _, q := range []float64{0.5, 0.9, 0.95, 0.99, 0.999, 0.9999} {
 		cells = append(cells, PercentileText(l, q))
 	}
-	return append(cells, nanoseconds(float64(l.Max)), nanoseconds(l.Mean))
+	return append(cells, duration(l.Max), duration(l.Mean))
 }
 
 // mostFailures is the largest number of listed failures; the record has all of them.
@@ -467,7 +464,7 @@ func clientUse(r *record.Run, p *record.PhaseResult) Section {
 	if r.ClientSettings["client"] == "in-process" {
 		who = "process" // the embedded engine works in it as well
 	}
-	text := fmt.Sprintf("%s CPU per operation, %s of the cores", nanoseconds(c.CPUPerOperation),
+	text := fmt.Sprintf("%s CPU per operation, %s of the cores", duration(c.CPUPerOperation),
 		figure.Percent(c.CPUShare))
 	if p.InFlight != nil {
 		text += fmt.Sprintf(", %s operations in flight", figure.Significant(*p.InFlight))
@@ -486,7 +483,7 @@ func clientUse(r *record.Run, p *record.PhaseResult) Section {
 		s.Facts = append(s.Facts,
 			Fact{"service",
 				fmt.Sprintf("%s CPU per operation, %s in all, %s of memory at most; a separate process, not part of client and servers",
-					nanoseconds(x.CPUPerOperation), nanoseconds(x.CPUSeconds*1e9), figure.Bytes(x.MemoryBytes))})
+					duration(x.CPUPerOperation), seconds(x.CPUSeconds), figure.Bytes(x.MemoryBytes))})
 	}
 	return s
 }
@@ -558,12 +555,12 @@ var clientColumns = []clientColumn{
 		if c.RoundTrip == 0 {
 			return "-"
 		}
-		return nanoseconds(float64(c.RoundTrip))
+		return duration(c.RoundTrip)
 	}},
 	{"clock", true, func(c *record.ClientShare) string {
-		return nanoseconds(float64(c.ClockOffset)) + " ±" + nanoseconds(float64(c.ClockUncertainty))
+		return duration(c.ClockOffset) + " ±" + duration(c.ClockUncertainty)
 	}},
-	{"began late by", false, func(c *record.ClientShare) string { return nanoseconds(float64(c.StartSkew)) }},
+	{"began late by", false, func(c *record.ClientShare) string { return duration(c.StartSkew) }},
 	{"problem", false, func(c *record.ClientShare) string { return c.Problem }},
 }
 
@@ -588,7 +585,7 @@ func conditions(r *record.Run) Section {
 		}
 	}
 	if trip := r.Target.RoundTrip; trip > 0 {
-		add("round trip to the target", nanoseconds(float64(trip))+" (shortest of ten pings)")
+		add("round trip to the target", duration(trip)+" (shortest of ten pings)")
 	}
 	add("system", strings.TrimSpace(r.Environment.OS+" "+r.Environment.Arch+" "+r.Environment.Kernel))
 	return s
@@ -650,10 +647,7 @@ func runKind() *kind {
 		e.loaded(cmp.Or(r.Specification.Target, r.Target.Address), "", r.Specification.Workload)
 		e.Disclosure = cmp.Or(Disclosure(r.Target.Software()), e.Disclosure)
 		if p := r.Phase("measure"); p != nil {
-			e.Rate, e.P99 = figure.Rate(p.Rates.Achieved)+"/s", p99Of(p.All.Service)
-			if r.Scheduled {
-				e.P99 = p99Of(p.All.Response)
-			}
+			e.Rate, e.P99 = figure.Rate(p.Rates.Achieved)+"/s", p99Of(timesOf(r, &p.All))
 		}
 	})
 	return k

@@ -69,7 +69,7 @@ func spectrum(s *runFiles, p *record.PhaseResult) *Figure {
 		return nil
 	}
 	spectrumAxes(c, s.Run, total)
-	c.Description = spectrumWords(p, s.Run.Scheduled)
+	c.Description = spectrumWords(s.Run, p)
 	note := "In the shaded part there are too few values to state a percentile with 95 % confidence."
 	if s.Run.Scheduled {
 		note = "Solid: response time, what a user feels. Dashed: service time. " + note
@@ -138,16 +138,13 @@ func spectrumTable(names []string, counts []*measure.Histogram, largest []int64)
 	return t
 }
 
-func spectrumWords(p *record.PhaseResult, scheduled bool) string {
-	kind, l := "service time", p.All.Service
-	if scheduled {
-		kind, l = "response time", p.All.Response
-	}
+func spectrumWords(r *record.Run, p *record.PhaseResult) string {
+	l := timesOf(r, &p.All)
 	if l == nil {
 		return "Times of operations by percentile."
 	}
-	return fmt.Sprintf("Of all operations, half have a %s of at most %s, 99 %% of at most %s, and the longest took %s.", kind,
-		duration(orTime(l.P50)), duration(orTime(l.P99)), duration(float64(l.Max)))
+	return fmt.Sprintf("Of all operations, half have a %s time of at most %s, 99 %% of at most %s, and the longest took %s.", TimeKind(r),
+		duration(or(l.P50)), duration(or(l.P99)), duration(float64(l.Max)))
 }
 
 // timeLimits are the objectives that limit a time, as lines.

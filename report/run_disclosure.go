@@ -15,26 +15,18 @@ import (
 
 func disclosure(s *runFiles) Section {
 	r := s.Run
-	sec := Section{ID: "disclosure", Title: "Disclosure", Lead: "Everything needed to repeat and to judge the result."}
+	var parts []Section
 	if r.Lab != nil {
-		sec.Parts = append(sec.Parts, labAgain(s))
+		parts = append(parts, labAgain(s))
 	}
-	sec.Parts = append(sec.Parts,
+	return s.disclosure(append(parts,
 		reproduceBlock("With this specification and the same data, the same operations are sent in the same order:", "plimsoll run --file -", s.again, record.RunFile),
-		commandBlock(s.command),
+		commandBlock("Exact command", s.command),
 		Section{Title: "Settings that differ from their defaults", Table: changedSettings(r.Specification)},
 		Section{Title: "Target", Facts: targetFacts(r)},
 		Section{Title: "Effective settings of client and server", Table: effectiveSettings(r)},
 		Section{Title: "Environment of the load", Facts: environmentFacts(r.Environment)},
-		Section{Title: "Record", Facts: recordFacts(s)},
-	)
-	if s.Sums != "" {
-		sec.Parts = append(sec.Parts, Section{Title: "Checksums (SHA-256)", Code: &Code{Label: "SHA256SUMS", Text: visibleLines(s.Sums)}})
-	}
-	if len(s.Problems) > 0 {
-		sec.Parts = append(sec.Parts, Section{Title: "What could not be read", Lines: s.Problems})
-	}
-	return sec
+		Section{Title: "Record", Facts: recordFacts(s)})...)
 }
 
 func visibleLines(s string) string {

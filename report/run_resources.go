@@ -108,16 +108,7 @@ func sampleFigure(s *runFiles, source *SampleSource, g sampleGroup, id string, t
 		n := len(s.Course.Bins)
 		first := slices.IndexFunc(s.Course.Bins, func(b course.Bin) bool { return b.Phase != phaseLoad })
 		c.X.Low, c.X.High = s.Course.Bins[max(first, 0)].Start.Seconds(), s.Course.Bins[n-1].End.Seconds()
-		for _, x := range track.Spans {
-			c.Spans = append(c.Spans, chart.Span{From: x.At, To: x.To, Text: x.Text})
-		}
-		for _, m := range track.Marks {
-			mark := chart.Mark{X: m.At, Kind: "event"}
-			if g.marked {
-				mark.Text = m.Text
-			}
-			c.Marks = append(c.Marks, mark)
-		}
+		track.mark(c, g.marked)
 	}
 	t := &Table{Left: -1, Header: []string{"at"}}
 	var words []string

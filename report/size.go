@@ -33,12 +33,7 @@ func sizeText(a *record.SizeAnswer) string {
 	if a.AtMost {
 		text = "at most " + text
 	}
-	if a.Memory > 0 {
-		text += ", " + figure.Bytes(a.Memory) + " of memory"
-	} else {
-		text += ", memory unknown"
-	}
-	text += ", " + figure.Bytes(a.Disk) + " of disk each"
+	text += ", " + cmp.Or(suffixed(bytesOr(a.Memory, ""), " of memory"), "memory unknown") + ", " + figure.Bytes(a.Disk) + " of disk each"
 	if p := a.Price; p != nil {
 		text += ", " + money(p.Month, p.Currency) + " per month"
 	}
@@ -79,9 +74,7 @@ func sizeNumber(x float64) string {
 
 // sizeDocument describes a size: reasons, price, measurements, alternatives, doubts.
 func sizeDocument(r *record.Sizing) *Document {
-	d := &Document{Title: sizeTitle(r), Grade: gradeOf(r.Validity, record.Complete), Findings: findingPoints(r.Validity)}
-	d.Brief = doubt(r.Validity)
-	d.conclude(r.Validity, record.Complete, sizeTitle(r), "")
+	d := answered(sizeTitle(r), "", r.Validity)
 	d.Summary = sizeSummary(r)
 	d.Sections = appendFilled(nil, Section{ID: "reasons", Title: "reasons", Lines: r.Reasons}, sizePrice(r),
 		sizeChoices(r), sizeRefused(r), sizeMultipliers(r), sizeWorkloads(r), sizeObjectives(r))
@@ -111,7 +104,7 @@ func sizeChoices(r *record.Sizing) Section {
 	}
 	s := Section{Title: "alternatives", Table: &Table{Header: []string{"type", "nodes", "shards", "copies", "spare", "memory", "disk", "per month", "decides"}, Left: 1, Last: 1}}
 	for i, a := range append([]record.SizeAnswer{*r.Answer}, r.Alternatives...) {
-		name, memory, price := a.Type, "-", "-"
+		name, price := a.Type, "-"
 		if name == "" {
 			name = "like the measured"
 			if i > 0 {
@@ -121,14 +114,11 @@ func sizeChoices(r *record.Sizing) Section {
 		if i == 0 {
 			name += " *"
 		}
-		if a.Memory > 0 {
-			memory = figure.Bytes(a.Memory)
-		}
 		if a.Price != nil {
 			price = money(a.Price.Month, a.Price.Currency)
 		}
 		s.Table.row(name, figure.Count(int64(a.Nodes)), figure.Count(int64(a.Shards)), strconv.Itoa(a.Copies),
-			strconv.Itoa(a.Spare), memory, figure.Bytes(a.Disk), price, a.Decides)
+			strconv.Itoa(a.Spare), bytesOr(a.Memory, "-"), figure.Bytes(a.Disk), price, a.Decides)
 	}
 	return s
 }

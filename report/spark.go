@@ -76,7 +76,7 @@ func runSparkWith(dir string, marks []int64, lines *int) (Spark, error) {
 		c.last = float64(tallyOf(r, last).ok) / seconds
 	}
 	s := chart.Spark{Values: c.values, Measured: c.measured,
-		Label: "successful operations per second over " + figure.Duration(time.Duration(end)) + ": " + extremes(c.values[c.measured:])}
+		Label: "successful operations per second over " + duration(end) + ": " + extremes(c.values[c.measured:])}
 	for _, at := range marks {
 		s.Marks = append(s.Marks, float64(at)/float64(end)*float64(len(c.values))-0.5)
 	}

@@ -154,6 +154,14 @@ func comparisonLines(list []record.Comparison, levels map[string]map[string]stri
 
 func float(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
 
+// floatOr is a number of a table, empty if it is not known.
+func floatOr(x *float64) string {
+	if x == nil {
+		return ""
+	}
+	return float(*x)
+}
+
 // scaled is a value in the unit of tables: times in microseconds.
 func scaled(x float64, unit string) float64 {
 	if unit == measure.UnitTime {

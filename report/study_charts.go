@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/report/chart"
 	"github.com/plimsoll-bench/plimsoll/spec"
@@ -16,11 +15,12 @@ import (
 
 // levelFigures draw a factor like the documents do: operations per second and latency per level, with intervals.
 // Without a factor they show all configurations.
-func levelFigures(s *record.Study, f *spec.Factor, id string) []*Figure {
+func levelFigures(v *studyView, f *spec.Factor, id string) []*Figure {
 	var list []*Figure
+	s := v.study
 	kind := timeOf(s)
 	for i, m := range levelMetrics(s) {
-		rows, levels, numbers := levelRows(s, f, m)
+		rows, levels, numbers := v.levelRows(f, m)
 		if len(rows) < 2 {
 			continue
 		}
@@ -32,8 +32,7 @@ func levelFigures(s *record.Study, f *spec.Factor, id string) []*Figure {
 			Frame: chart.Frame{ID: fmt.Sprintf("%s-levels-%d", id, i), Title: Capitalised(metricWords(m, kind)) + " " + what},
 			X:     chart.Axis{Label: metricLabel(m, kind), Unit: UnitOf(m), Zero: true}, Rows: rows,
 		}
-		c.Description = rowsWords(rows)
-		list = append(list, newFigure(c, levelNote(m, rows), numbers))
+		list = append(list, rowsFigure(c, levelNote(m, rows), numbers))
 		if curve := scalingFigure(s, f, m, rows, levels, fmt.Sprintf("%s-curve-%d", id, i)); curve != nil {
 			list = append(list, curve)
 		}
@@ -111,8 +110,8 @@ func metricLabel(m, kind string) string {
 	return kind + " of an operation"
 }
 
-func levelRows(s *record.Study, f *spec.Factor, metric string) (rows []chart.Row, levels []string, t *Table) {
-	base := s.BaselineID()
+func (v *studyView) levelRows(f *spec.Factor, metric string) (rows []chart.Row, levels []string, t *Table) {
+	base := v.study.BaselineID()
 	t = &Table{Left: 1, Header: []string{"level", "value", "low", "high", "n", "change"}}
 	unit := UnitOf(metric)
 	add := func(level, mark string, value, low, high *float64, n int, change string, hollow bool) {
@@ -123,7 +122,7 @@ func levelRows(s *record.Study, f *spec.Factor, metric string) (rows []chart.Row
 		t.Rows = append(t.Rows, []string{name, text(or(value), unit), text(or(low), unit), text(or(high), unit),
 			strconv.Itoa(n), change})
 	}
-	for _, c := range ordered(s, f) {
+	for _, c := range ordered(v.study, f) {
 		if f != nil && c.Factor != f.Title() && c.ID != base {
 			continue
 		}
@@ -131,19 +130,10 @@ func levelRows(s *record.Study, f *spec.Factor, metric string) (rows []chart.Row
 		if f != nil {
 			name = c.Levels[f.Title()]
 		}
-		for i := range s.Comparisons {
-			x := &s.Comparisons[i]
-			if x.Metric != metric {
-				continue
-			}
-			if c.ID == base {
-				add(name, " (baseline)", x.Base, x.BaseLow, x.BaseHigh, x.NBase, "", true)
-				break
-			}
-			if x.Configuration == c.ID {
-				add(name, "", x.Value, x.ValueLow, x.ValueHigh, x.N, ChangeText(x)+" "+IntervalText(x), false)
-				break
-			}
+		if x := v.base[[2]string{c.ID, metric}]; x != nil && c.ID == base {
+			add(name, " (baseline)", x.Base, x.BaseLow, x.BaseHigh, x.NBase, "", true)
+		} else if x := v.of[[2]string{c.ID, metric}]; x != nil {
+			add(name, "", x.Value, x.ValueLow, x.ValueHigh, x.N, ChangeText(x)+" "+IntervalText(x), false)
 		}
 	}
 	return rows, levels, t
@@ -155,12 +145,7 @@ func ordered(s *record.Study, f *spec.Factor) []record.Configuration {
 	if f == nil {
 		return list
 	}
-	place := func(c record.Configuration) int {
-		return slices.IndexFunc(f.Levels, func(l spec.Level) bool {
-			name := c.Levels[f.Title()]
-			return l.Name == name || l.Name == "" && fmt.Sprint(l.Value) == name
-		})
-	}
+	place := func(c record.Configuration) int { return f.Place(c.Levels[f.Title()]) }
 	slices.SortStableFunc(list, func(a, b record.Configuration) int { return place(a) - place(b) })
 	return list
 }
@@ -246,37 +231,28 @@ func forestFigures(list []record.Comparison, margin float64, kind, id string) []
 			metrics = append(metrics, list[i].Metric)
 		}
 	}
-	c := &chart.Rows{
-		Frame: chart.Frame{ID: id + "-forest", Title: "Ratios to the baseline"}, Dots: true, Reference: 1, ReferenceText: "no change",
-		X: chart.Axis{Label: "value / baseline (logarithmic); shaded: changes that do not matter", Log: true},
-	}
+	c := ratioRows(id+"-forest", "Ratios to the baseline", "value / baseline (logarithmic); shaded: changes that do not matter", "no change")
 	if margin > 0 && margin < 1 {
 		c.BandLow, c.BandHigh = 1/(1+margin), 1+margin
 	}
-	t := &Table{Left: 2, Header: []string{"configuration", "metric", "ratio", "low", "high", "p", "verdict"}}
 	const most = 60
+	all := 0
 	for _, m := range metrics {
 		for i := range list {
 			x := &list[i]
 			if x.Metric != m || x.Ratio == nil {
 				continue
 			}
-			t.Rows = append(t.Rows, []string{x.Configuration, m, figure.Significant(*x.Ratio), bound(x.Low), bound(x.High),
-				probability(x.Adjusted), string(x.Verdict)})
-			if len(c.Rows) < most {
+			if all++; all <= most {
 				c.Rows = append(c.Rows, forestRow(x, m, kind, len(metrics) > 1))
 			}
 		}
 	}
-	if len(c.Rows) == 0 {
-		return nil
-	}
-	c.Description = rowsWords(c.Rows)
 	note := "A dot is the ratio, the line its interval. Filled: better or worse; hollow: equivalent or inconclusive."
-	if len(t.Rows) > most {
-		note += fmt.Sprintf(" The first %d of %d are drawn; the table has all.", most, len(t.Rows))
+	if all > most {
+		note += fmt.Sprintf(" The first %d of %d are drawn; the table has all.", most, all)
 	}
-	return []*Figure{newFigure(c, note, t)}
+	return figures(rowsFigure(c, note, nil))
 }
 
 func forestRow(x *record.Comparison, metric, kind string, group bool) chart.Row {
@@ -294,11 +270,4 @@ func forestRow(x *record.Comparison, metric, kind string, group bool) chart.Row 
 		row.Hollow = true
 	}
 	return row
-}
-
-func bound(x *float64) string {
-	if x == nil {
-		return "-"
-	}
-	return figure.Significant(*x)
 }

@@ -133,7 +133,7 @@ func curveFigure(points []curvePoint, about curve) *Figure {
 	if about.joined {
 		slices.SortStableFunc(points, func(a, b curvePoint) int { return cmp.Compare(a.offered, b.offered) })
 	}
-	lines, t := curveLines(points, about)
+	lines := curveLines(points, about)
 	c := &chart.XY{
 		Frame: chart.Frame{ID: about.id, Title: "Latency over throughput"},
 		X:     chart.Axis{Label: fmt.Sprintf("achieved operations per second; n = %s", figure.Plural(len(points), about.what)), Unit: chart.PerSecond, Zero: true},
@@ -149,26 +149,23 @@ func curveFigure(points []curvePoint, about curve) *Figure {
 	}
 	if !about.joined {
 		c.Description = fmt.Sprintf("%s over achieved throughput of %s that are not joined.", Capitalised(about.time), figure.Plural(len(points), about.what))
-		return newFigure(c, "The "+about.what+"s differ in more than the offered load, so no line joins them. Circles: p50; squares: p99.", t)
+		return newFigure(c, "The "+about.what+"s differ in more than the offered load, so no line joins them. Circles: p50; squares: p99.", nil)
 	}
 	last := points[len(points)-1]
 	c.Description = fmt.Sprintf("%s over achieved throughput in order of the offered load, from %s/s to %s/s offered; the last point achieves %s/s with a p99 of %s.",
 		Capitalised(about.time), figure.Rate(points[0].offered), figure.Rate(last.offered), figure.Rate(last.achieved),
 		duration(last.p99))
-	return newFigure(c, "Points are joined in order of the offered load; if the line turns back, more load brings less throughput.", t)
+	return newFigure(c, "Points are joined in order of the offered load; if the line turns back, more load brings less throughput.", nil)
 }
 
-// curveLines are the points as p50 and p99, and their numbers. Points that are not joined are a series each, with
-// their names.
-func curveLines(points []curvePoint, about curve) ([]chart.Series, *Table) {
-	t := &Table{Left: 1, Header: []string{about.what, "offered/s", "achieved/s", "p50", "p99"}}
+// curveLines are the points as p50 and p99. Points that are not joined are a series each, with their names.
+func curveLines(points []curvePoint, about curve) []chart.Series {
 	lines := []chart.Series{{Name: "p50", Dots: true}, {Name: "p99", Dots: true, Colour: 1}}
 	var lone []chart.Series
 	for _, p := range points {
-		offered, words := "-", p.name+": "
+		words := p.name + ": "
 		if p.offered > 0 {
-			offered = figure.Rate(p.offered)
-			words += offered + "/s offered, "
+			words += figure.Rate(p.offered) + "/s offered, "
 		}
 		words += figure.Rate(p.achieved) + "/s achieved"
 		for i, y := range []float64{p.p50, p.p99} {
@@ -178,12 +175,11 @@ func curveLines(points []curvePoint, about curve) ([]chart.Series, *Table) {
 			lone = append(lone, chart.Series{Name: p.name, X: []float64{p.achieved}, Y: []float64{y}, Notes: []string{note},
 				Style: chart.Points, Dots: true, Colour: i, Unnamed: i == 0 && p.p99 > 0})
 		}
-		t.Rows = append(t.Rows, []string{p.name, offered, figure.Rate(p.achieved), duration(p.p50), duration(p.p99)})
 	}
 	if about.joined {
-		return lines, t
+		return lines
 	}
-	return lone, t
+	return lone
 }
 
 // trialFigure shows every trial in the order of execution: drift and outliers show in it.

@@ -68,7 +68,7 @@ func (v *studyView) factors() []Section {
 // draw adds the figures of a factor, or of all configurations, to the section of its levels.
 func (v *studyView) draw(s *Section, f *spec.Factor) {
 	if v.drawn {
-		s.draw(levelFigures(v.study, f, s.ID)...)
+		s.draw(levelFigures(v, f, s.ID)...)
 	}
 }
 
@@ -239,7 +239,8 @@ func changesSection(id, title string, list []record.Comparison) Section {
 			n += fmt.Sprintf(" (%d)", c.Pairs)
 		}
 		s.Table.row(c.Configuration, heading(c.Metric), optional(c.Base, c.Unit), value, ChangeText(c), IntervalText(c),
-			probability(c.Adjusted), probability(c.RankP), n, strings.TrimSpace(VerdictText(c.Verdict)+" "+s.note(c.Note)))
+			known(c.Adjusted, figure.P), known(c.RankP, figure.P), n,
+			strings.TrimSpace(VerdictText(c.Verdict)+" "+s.note(c.Note)))
 	}
 	return s
 }
@@ -249,13 +250,6 @@ func changesSection(id, title string, list []record.Comparison) Section {
 func worthALine(c *record.Comparison) bool {
 	class, _ := splitMetric(c.Metric)
 	return class == "" || c.N > 0 && c.NBase > 0
-}
-
-func probability(p *float64) string {
-	if p == nil {
-		return "-"
-	}
-	return figure.P(*p)
 }
 
 func (v *studyView) canary() Section {
@@ -373,4 +367,34 @@ func doubts(t *record.Trial) string {
 		parts = append(parts, word)
 	}
 	return strings.Join(parts, ", ")
+}
+
+// effectsSection lists the main effects of the levels of combined factors, and says how they were estimated.
+func effectsSection(list []record.Effect) Section {
+	t := &Table{Header: []string{"factor", "level", "against", "metric", "change", "interval", "p", "blocks", "single pairs", "verdict"}, Left: 4, Last: 1}
+	s := Section{ID: "effects", Title: "main effects", Table: t}
+	for i := range list {
+		e := &list[i]
+		t.row(e.Factor, e.Level, e.Reference, heading(e.Metric), ChangeText(&e.Comparison), IntervalText(&e.Comparison),
+			known(e.Adjusted, figure.P),
+			strconv.Itoa(e.N), pairsText(e), strings.TrimSpace(VerdictText(e.Verdict)+" "+s.note(e.Note)))
+	}
+	if len(list) == 0 {
+		return s
+	}
+	line := "mean change within blocks over all pairs of configurations that differ in this level only; if single pairs differ much, it depends on the other factors"
+	if list[0].Method == record.EffectAdditive {
+		line = "additive model of logarithms within blocks; a part of the grid cannot separate interactions of factors from main effects"
+	}
+	s.Lines = []string{line}
+	return s
+}
+
+// pairsText says how far apart the changes of the single pairs of configurations are.
+func pairsText(e *record.Effect) string {
+	if e.Least == nil || e.Most == nil {
+		return "-"
+	}
+	write := writeRatio(e.Least, e.Most)
+	return fmt.Sprintf("%s to %s (%d)", write(*e.Least), write(*e.Most), e.Pairs)
 }

@@ -8,7 +8,6 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/capacity"
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
-	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/measure/stats"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/report/chart"
@@ -62,8 +61,7 @@ func pointsOfLaw(s *record.Study, f *spec.Factor) (points []capacity.ScalePoint)
 		p := capacity.ScalePoint{N: n}
 		for i := range s.Trials {
 			t := &s.Trials[i]
-			if t.Configuration == c.ID && t.Kind == record.TrialCompared && t.Status == record.TrialDone &&
-				measure.Worst(t.Validity) != measure.Invalid && t.Values["throughput"] > 0 {
+			if t.Configuration == c.ID && t.Kind == record.TrialCompared && countsFor(t) && t.Values["throughput"] > 0 {
 				p.Throughput = append(p.Throughput, t.Values["throughput"])
 			}
 		}

@@ -240,12 +240,8 @@ func capacitySection(c *record.CapacityResult) Section {
 		s.Lines = append(s.Lines, "achieved, lower end of the interval: "+figure.Rate(*c.Low)+" ops/s")
 	}
 	for _, step := range c.Steps {
-		holds := "no"
-		if step.Holds {
-			holds = "yes"
-		}
 		s.Table.row(step.Phase, figure.Rate(step.Offered), figure.Rate(step.Achieved), optional(step.P99, measure.UnitTime),
-			figure.Percent(step.Errors), holds, step.Missed)
+			figure.Percent(step.Errors), yesNo(step.Holds), step.Missed)
 	}
 	return s
 }

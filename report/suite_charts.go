@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/report/chart"
 )
@@ -24,36 +25,7 @@ func suiteFigures(f *SuiteFigure, id string) []*Figure {
 	if list := suiteCurves(f, id); len(list) > 0 {
 		return list
 	}
-	ratios := f.ratios()
-	if ratios == nil {
-		return nil
-	}
-	ratios.Note = "At the right: whether they agree. "
-	if slices.ContainsFunc(ratios.Rows, func(r Ratio) bool { return r.Text == string(record.OnlyDrawn) }) {
-		ratios.Note = "At the right: whether they agree; “only drawn”: the document shows the value in a picture and does not state it. "
-	}
-	ratios.Note += suiteRatioNote + boundWords(f) + trendWords(f)
-	return []*Figure{ratios.figure(id + "-chart")}
-}
-
-// manyRows is from how many rows on they are drawn close together.
-const manyRows = 24
-
-// figure draws ratios: a dot with its interval for each measured ratio, a hollow diamond for each published ratio.
-func (f *Ratios) figure(id string) *Figure {
-	c := &chart.Rows{Frame: chart.Frame{ID: id, Title: f.Title}, Dots: true, Dense: len(f.Rows) >= manyRows, Reference: 1,
-		ReferenceText: f.Reference, X: chart.Axis{Label: f.Axis, Log: true}}
-	for _, r := range f.Rows {
-		row := chart.Row{Name: r.Name, Group: r.Group, Value: r.Value, Low: r.Low, High: r.High, Text: r.Text,
-			Hollow: r.Partly,
-			Class:  string(r.Grade), Note: r.Note}
-		if !math.IsNaN(r.Stated) {
-			row.Published = r.Stated
-		}
-		c.Rows = append(c.Rows, row)
-	}
-	c.Description = rowsWords(c.Rows)
-	return newFigure(c, f.Note, nil)
+	return figures(f.ratios(id + "-chart"))
 }
 
 const suiteRatioNote = "Each ratio is to its own baseline, because the machines differ; the table has the numbers."
@@ -170,8 +142,9 @@ func suiteSeries(f *SuiteFigure, metric string, at map[string]float64, colour in
 		}
 		st := &f.Statements[k]
 		if st.Ratio != nil {
-			change, interval := SuiteChange(st)
-			add(&line, level, *st.Ratio, or(st.Low), or(st.High), strings.TrimSpace(change+" "+interval)+" here")
+			change, interval, _ := changeCells(st)
+			add(&line, level, *st.Ratio, or(st.Low), or(st.High),
+				strings.TrimSpace(change+" "+strings.TrimPrefix(interval, "-"))+" here")
 		}
 		if st.Published != nil && *st.Published > 0 {
 			add(&stated, level, *st.Published, math.NaN(), math.NaN(), SuiteStated(st)+" in the document")
@@ -210,4 +183,98 @@ func trendWords(f *SuiteFigure, metrics ...string) string {
 		return ""
 	}
 	return " In words the document has: " + strings.Join(words, "; ") + "."
+}
+
+// mostPictured is the largest number of rows in the figure of a suite; more do not fit on a screen.
+const mostPictured = 60
+
+func suiteRows(id, title string) *chart.Rows {
+	return ratioRows(id, title, "value / value of the own baseline (logarithmic)", "own baseline")
+}
+
+// ratios draws a figure of the document: each of its statements that is a ratio, by metric. nil if none was measured.
+func (f *SuiteFigure) ratios(id string) *Figure {
+	x := suiteRows(id, "Measured (dots) and published (hollow diamonds) ratios: "+f.Title())
+	several := f.several()
+	for i := range f.Statements {
+		st := &f.Statements[i]
+		if st.Kind != record.StatementRatio || st.Published == nil && st.Ratio == nil {
+			continue
+		}
+		r := ratioRow(st)
+		r.Group, r.Name = SuiteMetric(st), st.Level
+		if several && st.Part != "" {
+			r.Name = st.Part + ": " + st.Level
+		}
+		x.Rows = append(x.Rows, r)
+	}
+	if !slices.ContainsFunc(x.Rows, func(r chart.Row) bool { return !math.IsNaN(r.Value) }) {
+		return nil
+	}
+	note := "At the right: whether they agree. "
+	if slices.ContainsFunc(x.Rows, func(r chart.Row) bool { return r.Text == string(record.OnlyDrawn) }) {
+		note = "At the right: whether they agree; “only drawn”: the document shows the value in a picture and does not state it. "
+	}
+	x.Dense = len(x.Rows) >= manyRows
+	return rowsFigure(x, note+suiteRatioNote+boundWords(f)+trendWords(f), nil)
+}
+
+// picture draws all statements of the document that were measured, figure by figure; nil if there are none.
+func (s *Suite) picture() *Figure {
+	x, rows := suiteRows("picture", "The document and what was measured here"), 0
+	for i := range s.Figures {
+		f := &s.Figures[i]
+		metrics := map[string]bool{}
+		for k := range f.Statements {
+			metrics[f.Statements[k].Metric] = true
+		}
+		several := f.several()
+		for k := range f.Statements {
+			st := &f.Statements[k]
+			if !st.Counted() || st.Kind != record.StatementRatio || st.Published == nil || st.Ratio == nil {
+				continue
+			}
+			if rows++; rows > mostPictured {
+				continue
+			}
+			r := ratioRow(st)
+			r.Group, r.Name = f.Title(), st.Level
+			if len(metrics) > 1 {
+				r.Name += ", " + unitWords(st.Metric)
+			}
+			if several && st.Part != "" {
+				r.Name = st.Part + ": " + r.Name
+			}
+			x.Rows = append(x.Rows, r)
+		}
+	}
+	all, pictured := s.counted(), len(x.Rows)
+	note := fmt.Sprintf("Hollow diamonds: stated by the document. Dots with intervals: measured here. "+
+		"Each is a ratio to its own baseline, because the machines differ. %d of %s are drawn", pictured,
+		figure.Plural(all, "statement"))
+	switch {
+	case rows > pictured:
+		note += fmt.Sprintf(", the first of %d that were measured", rows)
+	case pictured < all:
+		note += "; the others are in words or were not measured"
+	}
+	note += ". The tables below have all."
+	x.Dense = pictured >= manyRows
+	return rowsFigure(x, note, nil)
+}
+
+// ratioRow is a statement without its names.
+func ratioRow(st *record.SuiteStatement) chart.Row {
+	value := func(x *float64) float64 {
+		if x == nil || !(*x > 0) {
+			return math.NaN()
+		}
+		return *x
+	}
+	here, interval, _ := changeCells(st)
+	return chart.Row{Published: value(st.Published), Value: value(st.Ratio), Low: value(st.Low), High: value(st.High),
+		Class:  string(agreementGrade(st.Agreement)),
+		Hollow: st.Agreement != record.Agrees && st.Agreement != record.Disagrees, Text: StatementText(st),
+		Note: fmt.Sprintf("%s %s: there %s, here %s", st.Level, SuiteMetric(st), SuiteStated(st),
+			strings.TrimSpace(here+" "+strings.TrimPrefix(interval, "-")))}
 }

@@ -37,7 +37,7 @@ func suiteDocument(s *Suite, on *suiteFiles) *Document {
 	if r.Status == record.Running {
 		d.Grade = Warn
 	}
-	d.Picture, d.Tiles = s.picture(), s.tiles()
+	d.Drawn, d.Tiles = s.picture(), s.tiles()
 	d.Sections = appendFilled(nil, s.partsSection(), leftSection(r.Left, true), leftSection(r.Left, false))
 	for i := range s.Figures {
 		x := s.figureSection(&s.Figures[i])

@@ -168,11 +168,9 @@ func useCells(u, base record.SuiteUse) []string {
 		}
 		return print(total), one
 	}
-	seconds := func(x float64) string { return nanoseconds(x * 1e9) }
 	cpu, cpuEach := each(u.ServersCPU, base.ServersCPU, seconds)
-	written, writtenEach := each(float64(u.ServersBytes), float64(base.ServersBytes), func(x float64) string {
-		return figure.Bytes(int64(x))
-	})
+	bytes := func(x float64) string { return figure.Bytes(int64(x)) }
+	written, writtenEach := each(float64(u.ServersBytes), float64(base.ServersBytes), bytes)
 	_, service := each(u.ServiceCPU, base.ServiceCPU, seconds)
 	_, generator := each(u.GeneratorCPU, base.GeneratorCPU, seconds)
 	return []string{strconv.Itoa(u.Members), figure.Count(u.Writes), cpu, cpuEach, written, writtenEach, service,

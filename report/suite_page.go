@@ -126,19 +126,12 @@ func (src *suiteFiles) part(p *Part, prefix string) Section {
 
 func suiteDisclosure(src *suiteFiles) Section {
 	s := src.Suite.Record
-	sec := Section{ID: "disclosure", Title: "Disclosure",
-		Lead: "Everything needed to repeat and to judge the result. The specification of each part is in its own section."}
-	again := Section{Title: "suite.yaml"}
-	if why := src.again.missing(record.SuiteFile); why != "" {
-		again.Lines = []string{why}
-	} else {
-		again.Code = &Code{Label: "suite.yaml", Text: src.again.text}
-	}
-	sec.Parts = []Section{commandBlock(src.command), again,
-		{Title: "Environment", Facts: environmentFacts(s.Environment)},
-		{Title: "Record", Facts: Facts("Directory", bounded(src.Dir), "Folder of the suite", s.Source,
+	sec := src.disclosure(commandBlock("Exact command", src.command), src.again.block("suite.yaml", "", record.SuiteFile),
+		Section{Title: "Environment", Facts: environmentFacts(s.Environment)},
+		Section{Title: "Record", Facts: Facts("Directory", bounded(src.Dir), "Folder of the suite", s.Source,
 			"Status", string(s.Status), "Budget", BudgetText(s), "Loaded", s.Against,
-			"Written by", Version(s.Tool), "Schema", s.SchemaVersion)}}
+			"Written by", Version(s.Tool), "Schema", s.SchemaVersion)})
+	sec.Lead += " The specification of each part is in its own section."
 	return sec
 }
 

@@ -3,11 +3,13 @@ package report
 import (
 	"cmp"
 	"encoding/csv"
+	"encoding/json"
+	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/published"
@@ -71,7 +73,7 @@ func (s *Suite) took() string {
 	for i := range s.Record.Parts {
 		sum += s.Record.Parts[i].Seconds
 	}
-	text := "parts " + figure.Duration(time.Duration(sum*1e9))
+	text := "parts " + seconds(sum)
 	if s.Record.Ended != nil {
 		text = figure.Duration(s.Record.Ended.Sub(s.Record.Started)) + ", " + text
 	}
@@ -84,7 +86,7 @@ func (s *Suite) partsSection() Section {
 		p := &s.Parts[i]
 		took := "-"
 		if p.Seconds > 0 {
-			took = figure.Duration(time.Duration(p.Seconds * 1e9))
+			took = seconds(p.Seconds)
 		}
 		x.Table.row(p.Name, p.Kind, string(p.Status), took, partFinding(p))
 	}
@@ -207,12 +209,6 @@ func changeCells(st *record.SuiteStatement) (change, interval, n string) {
 	return change, interval, n
 }
 
-// SuiteChange formats the measurement of a statement and its interval, "" if there is none.
-func SuiteChange(st *record.SuiteStatement) (change, interval string) {
-	change, interval, _ = changeCells(st)
-	return change, strings.TrimPrefix(interval, "-")
-}
-
 // SuiteMetric names the metric of a statement, and what was measured in its place.
 func SuiteMetric(st *record.SuiteStatement) string {
 	if st.Measure != "" {
@@ -276,12 +272,6 @@ func writeRatio(list ...*float64) func(float64) string {
 func suiteCSV(w io.Writer, s *Suite) error {
 	rows := [][]string{{"suite", "document", "sweep", "part", "statement", "level", "metric", "measured_metric", "stated", "place", "baseline", "published_ratio", "bound",
 		"ratio", "ratio_low", "ratio_high", "n", "margin", "verdict", "found", "agreement", "why", "contradictions"}}
-	optional := func(x *float64) string {
-		if x == nil {
-			return ""
-		}
-		return float(*x)
-	}
 	for i := range s.Figures {
 		for k := range s.Figures[i].Statements {
 			st := &s.Figures[i].Statements[k]
@@ -291,8 +281,8 @@ func suiteCSV(w io.Writer, s *Suite) error {
 			}
 			row := []string{s.Record.Specification.Name, s.Source.Name, st.Sweep, st.Part, string(st.Kind), st.Level, st.Metric,
 				st.Measure, st.Stated, st.Place, st.Baseline,
-				optional(st.Published), st.Bound, optional(st.Ratio), optional(st.Low), optional(st.High), n,
-				optional(st.Margin), string(st.Verdict), st.Found, string(st.Agreement), st.Why,
+				floatOr(st.Published), st.Bound, floatOr(st.Ratio), floatOr(st.Low), floatOr(st.High), n,
+				floatOr(st.Margin), string(st.Verdict), st.Found, string(st.Agreement), st.Why,
 				strings.Join(st.Contradictions, " ")}
 			for c := range row {
 				row[c] = cell(row[c])
@@ -301,4 +291,66 @@ func suiteCSV(w io.Writer, s *Suite) error {
 		}
 	}
 	return csv.NewWriter(w).WriteAll(rows)
+}
+
+// settingsSections are the tables of the document that say how something was set, with what it is here.
+func (s *Suite) settingsSections() (list []Section) {
+	if s.Source == nil {
+		return nil
+	}
+	set, part := s.settings()
+	for i := range s.Source.Settings {
+		x := &s.Source.Settings[i]
+		title := x.Item + ": " + x.Section
+		if len(list) == 0 || list[len(list)-1].Title != title {
+			list = append(list, Section{Title: title, Table: &Table{Left: 3, Header: []string{"setting", "document", "here"}},
+				Lines: []string{"how it was set, there and here; the scale is " + suiteScale(s)}})
+			if part != "" && slices.ContainsFunc(s.Source.Settings, func(o published.Setting) bool {
+				return o.Item == x.Item && o.Path != ""
+			}) {
+				list[len(list)-1].Lines = append(list[len(list)-1].Lines, "here: as part "+part+" has it")
+			}
+		}
+		here := x.Here
+		if x.Path != "" {
+			here = cmp.Or(setting(set, x.Path), "-")
+		}
+		list[len(list)-1].Table.row(x.Says, x.Value, here)
+	}
+	return list
+}
+
+func (s *Suite) settings() (set map[string]any, part string) {
+	for i := range s.Parts {
+		study := s.Parts[i].Study
+		if study == nil {
+			continue
+		}
+		for _, x := range []any{study.Base, map[string]any{"lab": study.Specification.Lab}} {
+			text, err := json.Marshal(x)
+			if err == nil {
+				err = json.Unmarshal(text, &set)
+			}
+			if err != nil {
+				return nil, ""
+			}
+		}
+		return set, s.Parts[i].Name
+	}
+	return nil, ""
+}
+
+// setting returns the value of a key such as lab.hosts.cores, "" if there is none.
+func setting(set any, path string) string {
+	for _, key := range strings.Split(path, ".") {
+		object, ok := set.(map[string]any)
+		if !ok || object[key] == nil {
+			return ""
+		}
+		set = object[key]
+	}
+	if n, ok := set.(float64); ok && n == math.Trunc(n) && math.Abs(n) < 1e15 {
+		return figure.Count(int64(n))
+	}
+	return fmt.Sprint(set)
 }

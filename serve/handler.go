@@ -174,11 +174,7 @@ func (s *Server) compare(w http.ResponseWriter, r *http.Request) {
 	for _, x := range all {
 		records = append(records, x.shown)
 	}
-	raw, err := s.pages.write(records)
-	var pic *picture
-	if err == nil {
-		pic, err = split(raw)
-	}
+	pic, err := s.pages.picture(records)
 	if err != nil {
 		s.fail(w, http.StatusInternalServerError, err)
 		return

@@ -1,18 +1,17 @@
 package serve
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
+	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/report"
-	"github.com/plimsoll-bench/plimsoll/report/html"
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
@@ -105,17 +104,10 @@ func (s *Server) labPicture(ctx context.Context, name string) (*picture, error) 
 		return nil, err
 	}
 	v.Past = s.labPasts.add(name, v.Usage, time.Now())
-	var b bytes.Buffer
-	if err := html.WritePage(&b, report.PageOf(v, report.PageOptions{Tool: s.o.Tool})); err != nil {
-		return nil, err
-	}
-	pic, err := split(b.Bytes())
-	if err != nil {
-		return nil, err
-	}
-	pic.id = fmt.Sprintf("%s-%d", s.pages.born, s.pages.count.Add(1))
-	pic.now = escaped(v.Health())
-	return pic, nil
+	now := escaped(v.Health())
+	pic, err := s.pages.pictureOf(report.PageOf(v, report.PageOptions{Tool: s.o.Tool}))
+	pic.now = now
+	return pic, err
 }
 
 func (s *Server) labEvents(w http.ResponseWriter, r *http.Request, name string) {
@@ -171,4 +163,48 @@ func (s *Server) heal(w http.ResponseWriter, r *http.Request, name string) {
 		return
 	}
 	http.Redirect(w, r, "/lab/"+name, http.StatusSeeOther)
+}
+
+// The bounds of the past usage of a lab: some minutes, unless nobody has looked for a while.
+const (
+	mostMoments = 300
+	momentEvery = time.Second
+	pastAtMost  = time.Minute
+	mostPasts   = 100
+)
+
+// labPasts is the past usage of the hosts of labs, for pages that are opened later.
+type labPasts struct {
+	mu sync.Mutex
+	of map[string][]report.LabMoment
+}
+
+// add keeps a moment of a lab and returns all that are kept of it.
+func (p *labPasts) add(name string, usage []record.LabUsage, at time.Time) []report.LabMoment {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.of == nil || len(p.of) > mostPasts {
+		p.of = map[string][]report.LabMoment{}
+	}
+	past := p.of[name]
+	if n := len(past); n > 0 {
+		switch since := at.Sub(past[n-1].At); {
+		case since > pastAtMost:
+			past = nil // a line over a gap would be no more than its ends
+		case since < momentEvery:
+			return copies(past)
+		}
+	}
+	past = append(past, report.LabMoment{At: at, Usage: usage})
+	p.of[name] = slices.Clone(past[max(0, len(past)-mostMoments):])
+	return copies(p.of[name])
+}
+
+// copies returns moments that the caller may change: a page removes what must not be shown.
+func copies(past []report.LabMoment) []report.LabMoment {
+	list := make([]report.LabMoment, len(past))
+	for i, m := range past {
+		list[i] = report.LabMoment{At: m.At, Usage: slices.Clone(m.Usage)}
+	}
+	return list
 }

@@ -2,9 +2,7 @@ package serve
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
-	stdhtml "html"
 	"html/template"
 	"os"
 	"path/filepath"
@@ -94,15 +92,10 @@ func (p *pages) of(id, dir string) (*picture, error) {
 		return k.last, nil
 	}
 	start := time.Now()
-	raw, err := p.write([]shown{{dir, held}})
+	pic, err := p.picture([]shown{{dir, held}})
 	if err != nil {
 		return nil, err
 	}
-	pic, err := split(raw)
-	if err != nil {
-		return nil, err
-	}
-	pic.id = fmt.Sprintf("%s-%d", p.born, p.count.Add(1))
 	pic.made, pic.state = time.Now(), state
 	pic.took = pic.made.Sub(start)
 	k.last = pic
@@ -149,33 +142,49 @@ type shown struct {
 	held bool
 }
 
-// write makes the page that `plimsoll report` makes. A record that somebody writes is not killed, although its files
-// look so.
+// write makes the page that `plimsoll report` makes.
 func (p *pages) write(records []shown) (page []byte, err error) {
-	p.slots <- struct{}{}
-	defer func() { <-p.slots }()
-	err = contain.Panic("the page", func() error {
-		page, err = p.render(records)
-		return err
-	})
-	return page, err
+	var b bytes.Buffer
+	err = p.make(records, func(page *report.Page) error { return html.WritePage(&b, page) })
+	return b.Bytes(), err
 }
 
-func (p *pages) render(records []shown) ([]byte, error) {
-	sources := make([]*report.Source, len(records))
-	for i, x := range records {
-		s, err := p.open(x.dir)
+// picture makes the picture of records.
+func (p *pages) picture(records []shown) (pic *picture, err error) {
+	err = p.make(records, func(page *report.Page) (err error) {
+		pic, err = p.pictureOf(page)
+		return err
+	})
+	return pic, err
+}
+
+func (p *pages) pictureOf(page *report.Page) (*picture, error) {
+	body, err := html.Content(page)
+	return &picture{id: fmt.Sprintf("%s-%d", p.born, p.count.Add(1)), title: page.Title, body: body}, err
+}
+
+// make calls do with the page of records. A record that somebody writes is not killed, although its files look so.
+func (p *pages) make(records []shown, do func(*report.Page) error) error {
+	p.slots <- struct{}{}
+	defer func() { <-p.slots }()
+	return contain.Panic("the page", func() error {
+		sources := make([]*report.Source, len(records))
+		for i, x := range records {
+			s, err := p.open(x.dir)
+			if err != nil {
+				return err
+			}
+			if x.held {
+				s.GoesOn()
+			}
+			sources[i] = s
+		}
+		page, err := report.NewPage(sources, report.PageOptions{Tool: p.tool, Compare: p.compare})
 		if err != nil {
-			return nil, err
+			return err
 		}
-		if x.held {
-			s.GoesOn()
-		}
-		sources[i] = s
-	}
-	var b bytes.Buffer
-	err := html.Write(&b, sources, report.PageOptions{Tool: p.tool, Compare: p.compare})
-	return b.Bytes(), err
+		return do(page)
+	})
 }
 
 // stateOf is a text that changes with the files of a record.
@@ -206,28 +215,6 @@ func stateOfFile(dir, name string) string {
 		return ""
 	}
 	return fmt.Sprintf(" %s %d %d", name, info.Size(), info.ModTime().UnixNano())
-}
-
-var errParts = errors.New("the page of report/html has other parts than expected: this is a mistake in plimsoll, please report it")
-
-// split takes a page apart. Nothing that comes from a record can look like these marks: the page escapes it.
-func split(raw []byte) (*picture, error) {
-	_, rest, ok1 := bytes.Cut(raw, []byte("<h1>"))
-	title, rest, ok2 := bytes.Cut(rest, []byte("</h1>"))
-	_, rest, ok3 := bytes.Cut(rest, []byte(`<main id="content">`))
-	body, rest, ok4 := bytes.Cut(rest, []byte("</main>"))
-	_, rest, ok5 := bytes.Cut(rest, []byte("</footer>"))
-	tracks, _, ok6 := bytes.Cut(rest, []byte("<script>"))
-	if !ok1 || !ok2 || !ok3 || !ok4 || !ok5 || !ok6 {
-		return nil, errParts
-	}
-	var b strings.Builder
-	b.Write(body)
-	b.WriteString(`<div hidden>`)
-	b.Write(bytes.TrimSpace(tracks))
-	b.WriteString(`</div>`)
-	//nolint:gosec // parts of a page that html/template has made
-	return &picture{title: stdhtml.UnescapeString(string(title)), body: template.HTML(b.String())}, nil
 }
 
 // stateOfDrill changes with the round of a drill that is under way.

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/report"
 )
 
@@ -156,7 +157,7 @@ func (p *printer) first(d *report.Document) {
 		p.point(doubt, 1)
 	}
 	if n := len(d.Short) - mostDoubts; n > 0 {
-		p.text("", "  ", "and "+plural(n, "more finding")+": add --verbose", 0, 1)
+		p.text("", "  ", "and "+figure.Plural(n, "more finding")+": add --verbose", 0, 1)
 	}
 	next := &printer{screen: p.screen}
 	next.next(d)
@@ -218,7 +219,7 @@ func (p *printer) summary(t *report.Table, most int) {
 		rest := *t
 		rest.Rows = t.Rows[:max(1, most-2)]
 		p.summary(&rest, most)
-		p.text("", "  ", fmt.Sprintf("and %s: add --verbose", plural(n-len(rest.Rows), "more row")), 0, 1)
+		p.text("", "  ", fmt.Sprintf("and %s: add --verbose", figure.Plural(n-len(rest.Rows), "more row")), 0, 1)
 		return
 	}
 	for columns := len(t.Header); columns > 0; columns-- {
@@ -284,8 +285,8 @@ func (p *printer) everything(d *report.Document) {
 		p.blank()
 		p.facts(facts, width)
 	}
-	if f := d.Picture; f != nil {
-		p.heading(f.Title)
+	if f := d.Drawn; f != nil && f.Lines() != nil {
+		p.heading(f.Chart.About().Title)
 		for _, line := range f.Lines() {
 			p.line(span{text: report.Clean(line)})
 		}

@@ -1,7 +1,6 @@
 package chart
 
 import (
-	"cmp"
 	"math"
 	"strconv"
 
@@ -16,8 +15,6 @@ type Heat struct {
 	// What is counted, for the scale of the colours: "operations".
 	What  string
 	Marks []Mark
-	// Height is that of the drawing in pixels, 260 if absent.
-	Height float64
 }
 
 // Cell is a rectangle in units of the axes and how many values fell into it.
@@ -31,7 +28,7 @@ const shades = 6
 
 func (c *Heat) Draw(s Size) string {
 	var b builder
-	height := cmp.Or(c.Height, 260) + lineHeight*float64((&XY{Marks: c.Marks}).rows())
+	height := 260 + lineHeight*float64((&XY{Marks: c.Marks}).rows())
 	p := c.layout(s, height)
 	c.start(&b, s, height)
 	most := int64(1)

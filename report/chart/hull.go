@@ -22,8 +22,8 @@ type HullLine struct {
 	At, Low, High float64
 	// Name and Text are beside it: on a phone there is no room for Text.
 	Name, Text string
-	// Disc marks the line that counts with the disc. Dashed lines do not count. Open lines may be higher.
-	Disc, Dashed, Open bool
+	// Disc marks the line that counts with the disc. Dashed lines do not count.
+	Disc, Dashed bool
 }
 
 const (

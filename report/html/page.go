@@ -95,6 +95,15 @@ func tracks(list []report.Section) (found []*report.Track) {
 	return found
 }
 
+// Content is what a page has within its frame, for a page with a frame of its own, and the data of its figures.
+func Content(p *report.Page) (template.HTML, error) {
+	var b bytes.Buffer
+	if err := pageTemplate.ExecuteTemplate(&b, "part", frame{Page: p, Tracks: tracks(p.Sections)}); err != nil {
+		return "", fmt.Errorf("cannot make the page: %w", err)
+	}
+	return template.HTML(b.String()), nil //nolint:gosec // the template made it
+}
+
 // WritePage writes a page: one HTML file that loads nothing from elsewhere. The content policy names the hashes of its
 // own style and script, so nothing else can run in it.
 func WritePage(w io.Writer, p *report.Page) error {

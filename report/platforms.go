@@ -2,8 +2,9 @@ package report
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
-	"time"
 
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/record"
@@ -108,4 +109,41 @@ func storageSection(trials []record.Trial) Section {
 	return s
 }
 
-func seconds(s float64) string { return figure.Duration(time.Duration(s * float64(time.Second))) }
+// kubernetesFacts are the deployment and its pods, with a fact for each pod.
+func kubernetesFacts(k *record.Kubernetes) (facts []Fact) {
+	if k == nil {
+		return nil
+	}
+	facts = append(facts, Fact{"Kubernetes", fmt.Sprintf("%s/%s (%s), %s", k.Namespace, k.Name, k.Kind,
+		figure.Plural(len(k.Pods), "pod"))})
+	for _, p := range k.Pods {
+		text := p.Name + " on " + p.Node
+		if p.Zone != "" {
+			text += " in zone " + p.Zone
+		}
+		parts := []string{text}
+		for _, v := range p.Volumes {
+			text := fmt.Sprintf("volume %s of %s", v.Claim, v.Size)
+			for _, more := range [][2]string{{"class", v.Class}, {"driver", v.Driver}} {
+				if more[1] != "" {
+					text += ", " + more[0] + " " + more[1]
+				}
+			}
+			parts = append(parts, text)
+		}
+		for _, r := range []struct {
+			name string
+			of   map[string]string
+		}{{"requests", p.Requests}, {"limits", p.Limits}} {
+			var list []string
+			for _, name := range slices.Sorted(maps.Keys(r.of)) {
+				list = append(list, name+" "+r.of[name])
+			}
+			if len(list) > 0 {
+				parts = append(parts, r.name+" "+strings.Join(list, ", "))
+			}
+		}
+		facts = append(facts, Fact{"pod", strings.Join(parts, "; ")})
+	}
+	return facts
+}
