@@ -47,7 +47,7 @@ NICE     = nice -n 5
 SERVERS := e2e internal/kubetest internal/browsertest
 # The tests that run on a real mongod where there is one, of lab/engine, lab/topology and e2e (internal/repotest finds those that
 # are missing here).
-MONGOD_TESTS := ^Test(EngineRun.*|KilledCommandsLeaveNoSecrets|TryMongo|Mongo.*|ShippedDrillsOnMongod|ReadsAreJudged|DrillOfAShardedCluster|Durability|Clients|ClientsEnded|BesideTheLoad|Interrupt|KilledRun|Resume|ServerKilled|Lab|LabDocs|LabOfThree|RunViaService|StudyOfAServer|WrongPassword|OwnWorkloads|OwnWorkloadsOnMongod|WorkloadStaysInItsDatabase|Workloads|YCSB|PlatformMaintenance|BusyWorkersOnASet|StepDownOfASecureSet)$$
+MONGOD_TESTS := ^Test(EngineRun.*|KilledCommandsLeaveNoSecrets|TryMongo|Mongo.*|ShippedDrillsOnMongod|ReadsAreJudged|DrillOfAShardedCluster|Durability|Clients|ClientsEnded|BesideTheLoad|Interrupt|KilledRun|Resume|ServerKilled|Lab|LabDocs|LabOfThree|RunViaService|StudyOfAServer|WrongPassword|OwnWorkloads|OwnWorkloadsOnMongod|WorkloadStaysInItsDatabase|Workloads|YCSB|PlatformMaintenance|BusyWorkersOnASet|LanguageOfExamples|StepDownOfASecureSet)$$
 # All packages but the rules, which have a target, by their paths in this module. Go lists them at the first use.
 packages = $(eval packages := $(or $(filter-out internal/repotest,$(patsubst $(shell $(GO) list -m)/%,%,$(shell $(GO) list ./...))), \
 	$(error $(GO) list found no packages)))$(packages)
@@ -113,7 +113,7 @@ LEAVE_OUT ?= ^$$
 mongod: export PATH := $(PLIMSOLL_TEST_MONGOD):$(PATH)
 mongod: build ## tests on the mongod and mongos in the directory PLIMSOLL_TEST_MONGOD (as root)
 	@[ -x "$$PLIMSOLL_TEST_MONGOD/mongod" ] || { echo "set PLIMSOLL_TEST_MONGOD to a directory with a mongod and a mongos"; exit 2; }
-	$(call gotest,lab/engine lab/topology drill e2e cmd/plimsoll,-count=1 -run '$(MONGOD_TESTS)' -skip '$(LEAVE_OUT)|/^(stand-in|documentdb)$$')
+	$(call gotest,lab/engine lab/topology drill e2e cmd/plimsoll store/embedded,-count=1 -run '$(MONGOD_TESTS)' -skip '$(LEAVE_OUT)|/^(stand-in|documentdb)$$')
 	@tools/notrun.sh bin/mongod.json
 
 proof: ## what drills state and what other clients see, on the mongod in the directory PLIMSOLL_TEST_MONGOD (30 min or more)

@@ -277,7 +277,7 @@ func TestTwoSessionsAtOnce(t *testing.T) {
 		t.Errorf("a campaign over another one: %v", err)
 	}
 	missing := filepath.Join(t.TempDir(), "missing")
-	if _, _, err := Reopen[*record.Suite](missing); err == nil || !strings.Contains(err.Error(), "holds no suite") {
+	if _, _, err := Reopen[*record.Suite](missing); err == nil || !strings.Contains(err.Error(), "does not exist") {
 		t.Errorf("no campaign: %v", err)
 	}
 	if _, err := os.Stat(missing); !errors.Is(err, os.ErrNotExist) {

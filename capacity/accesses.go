@@ -19,6 +19,21 @@ type access struct {
 	Keys
 	share float64 // requests for each operation
 	index bool    // pages of secondary indexes
+
+	by     string  // the fields of the index that finds the documents, "" by _id
+	atOnce float64 // the most documents that it finds at once
+}
+
+// sharesOf are the groups of documents that an index finds, and the rest, which nobody requests.
+func sharesOf(f *own.Found) *[]class {
+	var list []class
+	rest := 1.0
+	for _, g := range f.Groups {
+		list = append(list, class{g.Documents, g.Requests / g.Documents})
+		rest -= g.Documents
+	}
+	list = append(list, class{max(0, rest), 0})
+	return &list
 }
 
 // AccessesOf reads the requests of a built-in workload ([KeysOf]) or of a workload file: its documents, its indexes and
@@ -34,8 +49,9 @@ func AccessesOf(asked spec.Workload) (Accesses, error) {
 	}
 	list, others := p.Accesses()
 	if len(others) > 0 {
-		return Accesses{}, fmt.Errorf("workload %s: %s. How much memory that needs is not known, because only documents that "+
-			"are found by a key can be counted", p.Name(), strings.Join(shortened(others, 3), ", "))
+		return Accesses{}, fmt.Errorf("workload %s: %s. The file does not show which documents that reads. It shows those "+
+			"found by _id or by equality on the first fields of an index. Measure the memory with a study of growing records",
+			p.Name(), strings.Join(shortened(others, 3), ", "))
 	}
 	a := Accesses{}
 	stored := map[string]own.Stored{}
@@ -49,8 +65,15 @@ func AccessesOf(asked spec.Workload) (Accesses, error) {
 			changes[x.Collection] += x.Documents
 			continue
 		}
-		a.parts = append(a.parts, access{share: x.Documents, Keys: Keys{Distribution: distributionOf(x.Keys),
-			Records: max(1, float64(s.Records)), DocBytes: s.Document, theta: x.Theta, hotData: x.Hot, hotShare: x.Hit}})
+		part := access{share: x.Documents, Keys: Keys{Distribution: distributionOf(x.Keys),
+			Records: max(1, float64(s.Records)), DocBytes: s.Document, theta: x.Theta, hotData: x.Hot, hotShare: x.Hit}}
+		if f := x.Found; f != nil {
+			part.by, part.atOnce, part.shares = f.By, f.Largest, sharesOf(f)
+			entries := access{share: x.Lookups, index: true, Keys: part.Keys}
+			entries.DocBytes = f.Entry
+			a.parts = append(a.parts, entries)
+		}
+		a.parts = append(a.parts, part)
 	}
 	for _, s := range p.Stored() {
 		if changes[s.Collection] > 0 && s.Indexes > 0 && s.Records > 0 {
@@ -105,7 +128,11 @@ func (a Accesses) Scaled(factor float64) Accesses {
 func (a Accesses) String() string {
 	var names []string
 	for _, p := range a.parts {
-		if text := p.Keys.String(); !p.index && !strings.Contains(strings.Join(names, " and "), text) {
+		text := p.Keys.String()
+		if p.by != "" {
+			text = "as the file's values find them by " + p.by
+		}
+		if !p.index && !strings.Contains(strings.Join(names, " and "), text) {
 			names = append(names, text)
 		}
 	}
@@ -126,17 +153,25 @@ type shared struct {
 	parts   []access
 	layouts []layout
 	room    float64
+	swept   float64 // the most bytes of pages that one search reads: so much of a cache has lost what was there before
 }
 
 func (a Accesses) layOut(c Cache) shared {
 	s := shared{parts: a.parts}
 	for _, p := range a.parts {
 		of := c
+		if p.index || p.by != "" {
+			of.EntryBytes = 0 // the index of _id is not used
+		}
 		if p.index {
-			of.PageBytes, of.EntryBytes = c.IndexPageBytes, 0
+			of.PageBytes = c.IndexPageBytes
 		}
 		s.layouts = append(s.layouts, p.layOut(of))
 		s.room = s.layouts[0].room
+	}
+	for i, p := range s.parts {
+		l := &s.layouts[i]
+		s.swept = max(s.swept, min(l.pages, p.atOnce)*l.pageBytes)
 	}
 	return s
 }
@@ -184,7 +219,7 @@ func (a Accesses) Predict(c Cache) (Prediction, error) {
 	if s.room >= s.bytes() {
 		return p, nil
 	}
-	t := logBisect(func(t float64) bool { return s.present(t) < s.room })
+	t := logBisect(func(t float64) bool { return s.present(t) < s.room-s.swept })
 	p.Hit = s.hit(t)
 	indexHits, requests := 0.0, 0.0
 	for i, l := range s.layouts {
@@ -220,5 +255,5 @@ func (a Accesses) CacheFor(hit float64, c Cache) (bytes float64, err error) {
 		return all, nil
 	}
 	t := logBisect(func(t float64) bool { return s.hit(t) < hit })
-	return min(all, max(s.present(t), s.layouts[0].pageBytes)/fill), nil
+	return min(all, max(s.present(t)+s.swept, s.layouts[0].pageBytes)/fill), nil
 }

@@ -3,6 +3,8 @@ package capacity
 import (
 	"cmp"
 	"math"
+
+	"github.com/plimsoll-bench/plimsoll/workload/own"
 )
 
 // Cache is a cache of pages. Sizes are in bytes.
@@ -71,7 +73,8 @@ type layout struct {
 func (k Keys) layOut(c Cache) layout {
 	// Documents are stored in the order of their insertion, so hot and new keys are neighbours in hotspot, latest and
 	// exponential.
-	l := layout{classes: k.popularity(), items: k.items(), records: k.Records, alike: k.Distribution != "zipfian",
+	l := layout{classes: k.popularity(), items: k.items(), records: k.Records,
+		alike:  k.Distribution != "zipfian" && k.Distribution != own.FoundKeys,
 		hashed: k.items() != k.Records, cycle: k.Distribution == "sequential",
 		perPage: 1, pageBytes: k.DocBytes, room: c.Bytes * cmp.Or(c.Fill, 1)}
 	if c.PageBytes > 0 {

@@ -19,6 +19,7 @@ type Keys struct {
 	DocBytes     float64 // mean size of a document in BSON
 	Inserts      float64 // share of the operations that add records
 
+	shares              *[]class // of found: shares of the records instead of their numbers
 	theta               float64
 	hotData, hotShare   float64
 	percentile, newPart float64
@@ -179,6 +180,12 @@ func (k Keys) popularity() []class {
 		below := zipfBelow(k.theta)
 		total := below(n)
 		return grouped(n, func(r float64) float64 { return below(r) / total })
+	case own.FoundKeys:
+		var list []class
+		for _, c := range *k.shares {
+			list = append(list, class{c.items * n, c.each / n})
+		}
+		return list
 	case "exponential":
 		gamma := -math.Log(1-k.percentile/100) / (n * k.newPart)
 		total := -math.Expm1(-gamma * n)

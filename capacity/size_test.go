@@ -352,14 +352,14 @@ func TestSizeInputMistakes(t *testing.T) {
 	t.Parallel()
 	dirs := made(t, sizetest.Run{Rate: 1000})
 	for want, in := range map[string]Input{
-		"at least one record":       {Need: need(t, "ops=1")},
-		"give the need":             {Records: dirs},
-		"must not be negative":      {Records: dirs, Need: need(t, "ops=1"), Deployment: Deployment{Nodes: -1}},
-		"cannot have shards of 3":   {Records: dirs, Need: need(t, "ops=1"), Deployment: Deployment{Nodes: 4, Copies: 3}},
-		"too long for a disk":       {Records: dirs, Need: need(t, "ops=1"), Sync: time.Hour},
-		"holds no record":           {Records: []string{t.TempDir()}, Need: need(t, "ops=1")},
-		"nowhere holds no record":   {Records: []string{"nowhere"}, Need: need(t, "ops=1")},
-		"elsewhere holds no record": {Records: dirs, Match: []string{"elsewhere"}},
+		"at least one record":      {Need: need(t, "ops=1")},
+		"give the need":            {Records: dirs},
+		"must not be negative":     {Records: dirs, Need: need(t, "ops=1"), Deployment: Deployment{Nodes: -1}},
+		"cannot have shards of 3":  {Records: dirs, Need: need(t, "ops=1"), Deployment: Deployment{Nodes: 4, Copies: 3}},
+		"too long for a disk":      {Records: dirs, Need: need(t, "ops=1"), Sync: time.Hour},
+		"holds no record":          {Records: []string{t.TempDir()}, Need: need(t, "ops=1")},
+		"nowhere does not exist":   {Records: []string{"nowhere"}, Need: need(t, "ops=1")},
+		"elsewhere does not exist": {Records: dirs, Match: []string{"elsewhere"}},
 	} {
 		if _, err := Size(in); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want one with %q", err, want)

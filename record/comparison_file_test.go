@@ -52,7 +52,7 @@ func TestOpenComparisonRefuses(t *testing.T) {
 			t.Errorf("%q: got error %v, want %q", content, err, says)
 		}
 	}
-	if _, err := OpenComparison(filepath.Join(dir, "nowhere")); err == nil || !strings.Contains(err.Error(), "holds no comparison") {
+	if _, err := OpenComparison(filepath.Join(dir, "nowhere")); err == nil || !strings.Contains(err.Error(), "does not exist") {
 		t.Errorf("%v", err)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -14,13 +15,26 @@ import (
 // a method check, its error makes the document damaged. It bounds the numbers from which memory is allocated.
 func readDocument(dir, file, kind, noun string, v any) error {
 	b, err := safeopen.ReadFile(dir, file, safeopen.MaxDocument)
-	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("%s holds no %s: there is no %s in it", dir, noun, file)
-	}
 	if err != nil {
+		switch info, missing := os.Stat(dir); {
+		case errors.Is(missing, fs.ErrNotExist):
+			return fmt.Errorf("%s does not exist. Give the directory of a %s", dir, noun)
+		case missing == nil && !info.IsDir():
+			return fmt.Errorf("%s is a file. Give the directory of a %s%s", dir, noun, directoryOf(dir))
+		case errors.Is(err, fs.ErrNotExist):
+			return fmt.Errorf("%s holds no %s: there is no %s in it", dir, noun, file)
+		}
 		return fmt.Errorf("cannot read the %s in %s: %s: %w", noun, dir, file, cause(err))
 	}
 	return parseDocument(filepath.Join(dir, file), b, kind, v)
+}
+
+// directoryOf names the directory of a file of a record, "" if it is none.
+func directoryOf(file string) string {
+	if dir := filepath.Dir(file); KindIn(dir) != "" {
+		return ", such as " + dir
+	}
+	return ""
 }
 
 // checked is a document that knows which of its values cannot be.

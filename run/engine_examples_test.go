@@ -17,14 +17,9 @@ import (
 // lackedByEmbedded are the operations and indexes of the example and recorded workload files that the embedded store
 // cannot do. It does everything else.
 var lackedByEmbedded = map[string][]string{
-	"audit-log":   {"operation search: the query operator $text", "operation report: a computed expression (actor)", "index text_text"},
-	"iot":         {"index received_1"},
-	"sessions":    {"index touched_1"},
-	"social-feed": {"operation publish-fan-out: the update operator $push", "operation notify: the command watch"},
-	"web-shop":    {"operation order: a transaction", "index brand_1", "index mail_1"},
-	"commands":    {"operation delete-orders-total: a filter of"},
-	"profile":     {"the update operator $push", "index at_1"},
-	"querystats":  {},
+	"audit-log": {"operation search: the query operator $text", "index text_text"},
+	"web-shop":  {"operation order: a transaction", "index brand_1", "index mail_1"},
+	"commands":  {"operation delete-orders-total: a filter of"},
 }
 
 // The embedded store does all operations of the examples and of recorded workloads but those that it names, and it

@@ -17,9 +17,6 @@ const buildBytes = 4 << 20
 func (st *embeddedStore) EnsureIndexes(ctx context.Context, indexes []workload.Index) (err error) {
 	defer st.recoverTo(&err)
 	for _, ix := range indexes {
-		if ix.Options != nil {
-			return CheckIndex(&ix)
-		}
 		if err := st.ensureIndex(ctx, ix); err != nil {
 			return fmt.Errorf("create the index %q on %s: %w", ix.Name, ix.Collection, st.explainUnlessOurs(err))
 		}
@@ -42,17 +39,22 @@ func (st *embeddedStore) ensureIndex(ctx context.Context, want workload.Index) e
 	if err := st.failure(); err != nil {
 		return err
 	}
+	e, err := entryOf(&want)
+	if err != nil {
+		return err
+	}
 	st.gate.Lock()
 	defer st.gate.Unlock()
 	c, err := st.create(want.Collection)
 	if err != nil {
 		return err
 	}
-	done, err := hasIndex(c, want)
+	done, err := hasIndex(c, e)
 	if err != nil || done {
 		return err
 	}
-	ix, err := newIndex(indexEntry{ID: nextIndex(c), Name: want.Name, Keys: want.Keys})
+	e.ID = nextIndex(c)
+	ix, err := newIndex(e)
 	if err != nil {
 		return err
 	}
@@ -72,10 +74,15 @@ func (st *embeddedStore) ensureIndex(ctx context.Context, want workload.Index) e
 	return nil
 }
 
-// hasIndex reports whether an index with the keys of want exists. An index of its name with other keys is an error.
-func hasIndex(c *collection, want workload.Index) (bool, error) {
+// hasIndex reports whether an index with the keys of want exists. One of its keys that expires documents otherwise, or
+// of its name with other keys, is an error.
+func hasIndex(c *collection, want indexEntry) (bool, error) {
 	for _, ix := range c.indexes {
 		if bytes.Equal(ix.keys, want.Keys) {
+			if a, b := ix.expire, want.ExpireAfter; (a == nil) != (b == nil) || a != nil && *a != *b {
+				return false, badValue(85, "IndexOptionsConflict",
+					"there is an index %q on %s that expires documents after another time: drop the collection", ix.name, c.name)
+			}
 			return true, nil
 		}
 		if ix.name == want.Name {

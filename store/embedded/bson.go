@@ -146,5 +146,10 @@ func doubleValue(f float64) value {
 	return value{t: rawbson.Double, data: binary.LittleEndian.AppendUint64(nil, math.Float64bits(f))}
 }
 
+func stringValue(s string) value {
+	data := binary.LittleEndian.AppendUint32(nil, uint32(len(s)+1))
+	return value{t: rawbson.String, data: append(append(data, s...), 0)}
+}
+
 // clone copies v out of a buffer that will be overwritten.
 func (v value) clone() value { return value{t: v.t, data: bytes.Clone(v.data)} }

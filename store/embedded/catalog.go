@@ -23,6 +23,7 @@ type index struct {
 	fields   [][]byte
 	desc     []bool       // by field: its values are in descending order
 	multikey *atomic.Bool // some document has an array in an indexed field
+	expire   *int64       // seconds after the date in the field at which a document is removed; nil: never
 }
 
 // catalog maps names to collections. It is immutable; a change publishes a new one.
@@ -38,6 +39,8 @@ type indexEntry struct {
 	ID   uint32 `json:"id"`
 	Name string `json:"name"`
 	Keys []byte `json:"keys"`
+
+	ExpireAfter *int64 `json:"expire_after_seconds,omitempty"`
 }
 
 // loadCatalog reads all collections, and returns the next free collection number.
@@ -90,7 +93,7 @@ func readCollection(db *pebble.DB, name string, data []byte) (*collection, error
 func (c *collection) save(b *pebble.Batch) error {
 	e := catalogEntry{ID: c.id}
 	for _, ix := range c.indexes {
-		e.Indexes = append(e.Indexes, indexEntry{ID: ix.id, Name: ix.name, Keys: ix.keys})
+		e.Indexes = append(e.Indexes, indexEntry{ID: ix.id, Name: ix.name, Keys: ix.keys, ExpireAfter: ix.expire})
 	}
 	data, err := json.Marshal(e)
 	if err != nil {

@@ -184,6 +184,7 @@ func (s *session) remove(c *collection, doc []byte, res *store.Result) (*pebble.
 	if err := b.Delete(s.key, nil); err != nil {
 		return b, notApplied(b, err)
 	}
+	s.noteChange(c, doc, nil)
 	res.Docs++
 	return b, s.apply(b)
 }

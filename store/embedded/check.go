@@ -1,6 +1,8 @@
 package embedded
 
 import (
+	"math"
+
 	"github.com/plimsoll-bench/plimsoll/workload"
 )
 
@@ -27,6 +29,8 @@ func Check(req *workload.Request) error {
 		return err
 	case workload.Aggregate:
 		return s.compilePipeline(&pipeline{}, req.Pipeline)
+	case workload.Watch:
+		return s.compileWatch(req.Pipeline)
 	case workload.Insert:
 		return nil
 	case workload.Distinct:
@@ -69,9 +73,34 @@ func checkStatement(s *session, req *workload.Request, u *workload.Statement) er
 
 // CheckIndex returns why the engine cannot have an index.
 func CheckIndex(ix *workload.Index) error {
-	if ix.Options != nil {
-		return unsupported("an index that is unique, sparse or partial, or that expires documents or has a collation")
+	e, err := entryOf(ix)
+	if err == nil {
+		_, err = newIndex(e)
 	}
-	_, err := newIndex(indexEntry{Name: ix.Name, Keys: ix.Keys})
 	return err
+}
+
+// entryOf reads the specification of an index.
+func entryOf(ix *workload.Index) (indexEntry, error) {
+	e := indexEntry{Name: ix.Name, Keys: ix.Keys}
+	it := elems{rest: ix.Options}
+	for {
+		name, v, ok := it.next()
+		if !ok {
+			break
+		}
+		if string(name) != "expireAfterSeconds" {
+			return e, unsupported("an index with the option " + string(name))
+		}
+		seconds := int64(v.float())
+		if !v.isNumber() || seconds < 0 || seconds > math.MaxInt32 {
+			return e, badValue(67, "CannotCreateIndex", "the index %q must expire documents after 0 to %d seconds", ix.Name,
+				math.MaxInt32)
+		}
+		e.ExpireAfter = &seconds
+	}
+	if it.bad {
+		return e, malformed("the options of the index " + ix.Name)
+	}
+	return e, nil
 }

@@ -13,13 +13,16 @@
 //	              elements does
 //	projections:  fields of the document itself, by 1; the _id is always included
 //	sorting:      by 1 and -1, in the order that the _id or an index has, in both directions, otherwise in memory
-//	updates:      $set and $inc, on dotted paths through documents, and replacements; of one or many documents of any
-//	              filter; with upsert if the filter is one _id
+//	updates:      $set, $inc and $push (with $each and $slice), on dotted paths through documents, and replacements; of
+//	              one or many documents of any filter; with upsert if the filter is one _id
 //	deletes:      of one or many documents of any filter
 //	findAndModify, distinct
-//	pipelines:    $match, $group with $sum and $avg of fields or constants, $sort by 1 and -1, $limit; in this
-//	              order, each at most once, $group always
-//	indexes:      ascending and descending, on one field that may hold an array, or on several that may not
+//	pipelines:    $match, $group by a field, a constant or a document of them, with $sum and $avg of fields or
+//	              constants, $sort by 1 and -1, $limit; in this order, each at most once, $group always
+//	indexes:      ascending and descending, on one field that may hold an array, or on several that may not; one on
+//	              one field may expire documents, which are removed once a minute
+//	streams:      changes of one collection from the first request on, with a $match or none; updates have the changed
+//	              fields of the document itself
 //	types:        documents may hold every BSON type; an _id and a filter may hold numbers but no decimals, strings,
 //	              documents, arrays (not an _id), binaries, object ids, booleans, dates and null
 //

@@ -13,6 +13,68 @@ type operand struct {
 	konst value
 }
 
+// identity is the _id of a $group: an operand, or a document of operands.
+type identity struct {
+	operand
+	names  [][]byte // nil: the operand
+	fields []operand
+	doc    []byte
+}
+
+func compileIdentity(v value) (id identity, err error) {
+	if v.t != rawbson.Document || isOperators(v.data) {
+		id.operand, err = compileOperand(v)
+		return id, err
+	}
+	if isEmpty(v.data) {
+		return identity{operand: operand{konst: v}}, nil
+	}
+	it := walk(v.data)
+	for {
+		name, v, ok := it.next()
+		if !ok {
+			return id, nil
+		}
+		if bytes.IndexByte(name, '.') >= 0 {
+			return id, badValue(16412, "Location16412", "the field %q of the _id of a $group cannot have a dot", name)
+		}
+		if v.isNumber() || v.t == rawbson.Bool {
+			return id, badValue(17390, "Location17390", "the field %q of the _id of a $group is a number or a boolean", name)
+		}
+		of, err := compileOperand(v)
+		if err != nil {
+			return id, err
+		}
+		id.names, id.fields = append(id.names, name), append(id.fields, of)
+	}
+}
+
+// of returns the _id of a document, which is valid until the next call. A document of several operands leaves out
+// missing fields.
+func (id *identity) of(doc []byte) (v value, ok bool, err error) {
+	if id.names == nil {
+		return id.operand.of(doc)
+	}
+	out, start := rawbson.Open(id.doc[:0])
+	for i := range id.fields {
+		v, ok, err := id.fields[i].of(doc)
+		if err != nil {
+			return v, false, err
+		}
+		switch {
+		case ok:
+			out = appendElem(out, id.names[i], v)
+		case len(id.fields) == 1: // as on a server
+			out = appendElem(out, id.names[i], nullValue)
+		}
+	}
+	id.doc = rawbson.Close(out, start)
+	return value{t: rawbson.Document, data: id.doc}, true, nil
+}
+
+// constant reports whether no field of a document is read.
+func (id *identity) constant() bool { return id.names == nil && id.path == nil }
+
 func compileOperand(v value) (operand, error) {
 	if v.t == rawbson.Document || v.t == rawbson.Array {
 		it := walk(v.data)
@@ -63,7 +125,7 @@ type accumulator struct {
 
 // grouping is a compiled $group with its groups.
 type grouping struct {
-	id     operand
+	id     identity
 	accs   []accumulator
 	groups map[string]*group
 	order  []*group // by their first document
@@ -97,7 +159,7 @@ func newGrouping(doc []byte) (*grouping, error) {
 		var err error
 		if bytes.Equal(key, idField) {
 			hasID = true
-			g.id, err = compileOperand(v)
+			g.id, err = compileIdentity(v)
 		} else {
 			err = g.accumulate(key, v)
 		}
@@ -135,7 +197,7 @@ func (g *grouping) constant() bool {
 			return false
 		}
 	}
-	return g.id.path == nil
+	return g.id.constant()
 }
 
 // add is the [visitor] of a scan.

@@ -11,7 +11,7 @@ import (
 )
 
 func newIndex(e indexEntry) (*index, error) {
-	ix := &index{id: e.ID, name: e.Name, keys: bytes.Clone(e.Keys), multikey: new(atomic.Bool)}
+	ix := &index{id: e.ID, name: e.Name, keys: bytes.Clone(e.Keys), multikey: new(atomic.Bool), expire: e.ExpireAfter}
 	it := walk(ix.keys)
 	for {
 		path, v, ok := it.next()
@@ -31,6 +31,9 @@ func newIndex(e indexEntry) (*index, error) {
 	}
 	if it.bad || len(ix.fields) == 0 {
 		return nil, badValue(67, "CannotCreateIndex", "the keys of index %q are not a document of fields", e.Name)
+	}
+	if ix.expire != nil && len(ix.fields) > 1 {
+		return nil, badValue(67, "CannotCreateIndex", "the index %q expires documents, so it must have one field", e.Name)
 	}
 	return ix, nil
 }

@@ -26,6 +26,9 @@ type session struct {
 	room    [10]byte
 	stripes []uint64 // locks of a batch
 	later   bool     // this request syncs the log once, at its end
+
+	events  []event // of the batch that is made, for those who watch
+	watches []*feed
 }
 
 // Do carries out one request. See [store.Session].
@@ -37,7 +40,7 @@ func (s *session) Do(deadline time.Time, req *workload.Request, res *store.Resul
 		return
 	}
 	defer s.recoverDo(res, write)
-	res.Attempts = 1
+	res.Attempts, s.events = 1, s.events[:0]
 	var err error
 	if req.Within || req.Hint.Kind != 0 || req.Collation != nil {
 		err = Check(req)
@@ -67,6 +70,8 @@ func (s *session) Do(deadline time.Time, req *workload.Request, res *store.Resul
 		}
 	case workload.Distinct:
 		err = s.distinct(deadline, req, res)
+	case workload.Watch:
+		err = s.watch(deadline, req, res)
 	default:
 		err = unsupported("the command " + req.Verb.String())
 	}
@@ -137,6 +142,7 @@ func (s *session) recoverDo(res *store.Result, write bool) {
 }
 
 func (s *session) Close() error {
+	s.st.feeds.leave(s.watches)
 	*s = session{st: s.st}
 	return nil
 }

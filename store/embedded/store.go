@@ -70,6 +70,7 @@ type embeddedStore struct {
 	nextCollection uint32
 
 	stripes [numStripes]sync.Mutex
+	feeds   feeds
 	dirty   atomic.Bool // something was written since the last sync
 	stop    chan struct{}
 	stopped sync.WaitGroup
@@ -101,8 +102,8 @@ func openWith(ctx context.Context, dir string, cfg store.Config, opts options) (
 	if err := st.open(); err != nil {
 		return nil, err
 	}
-	st.stopped.Add(1)
-	go st.journal()
+	st.stopped.Go(st.journal)
+	st.stopped.Go(st.expireAll)
 	return st, nil
 }
 
@@ -164,7 +165,6 @@ func (st *embeddedStore) failure() error {
 
 // journal syncs the log at intervals if there are writes that did not wait for it.
 func (st *embeddedStore) journal() {
-	defer st.stopped.Done()
 	tick := time.NewTicker(journalInterval)
 	defer tick.Stop()
 	for {

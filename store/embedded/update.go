@@ -9,17 +9,28 @@ import (
 	"github.com/plimsoll-bench/plimsoll/internal/rawbson"
 )
 
-// change is one $set or $inc of one path.
+// change is one operator on one path.
 type change struct {
 	path   []byte
 	dotted bool // the path has several parts
-	inc    bool
-	arg    value
+	do     changeOperator
+	arg    value // of push: an array of the new elements
+	slice  value // of push: how many elements remain, as in MongoDB; no type: all
 
 	// While a document is rebuilt: the part of the path that is searched in it, and whether it was found.
 	part []byte
 	done bool
 }
+
+type changeOperator uint8
+
+const (
+	set changeOperator = iota
+	inc
+	push
+)
+
+var changeOperators = map[string]changeOperator{"$set": set, "$inc": inc, "$push": push}
 
 // update is a compiled update: operators, or a replacement if replace is set.
 type update struct {
@@ -76,8 +87,8 @@ func validReplacement(doc []byte) error {
 }
 
 func (u *update) operator(name []byte, fields value) error {
-	inc := string(name) == "$inc"
-	if !inc && string(name) != "$set" {
+	do, ok := changeOperators[string(name)]
+	if !ok {
 		if len(name) > 0 && name[0] == '$' {
 			return unsupported("the update operator " + string(name))
 		}
@@ -92,7 +103,7 @@ func (u *update) operator(name []byte, fields value) error {
 		if !ok {
 			break
 		}
-		c := changeOf(path, inc, arg)
+		c := changeOf(path, do, arg)
 		if err := c.check(); err != nil {
 			return err
 		}
@@ -104,8 +115,8 @@ func (u *update) operator(name []byte, fields value) error {
 	return nil
 }
 
-func changeOf(path []byte, inc bool, arg value) change {
-	return change{path: path, dotted: bytes.IndexByte(path, '.') >= 0, inc: inc, arg: arg}
+func changeOf(path []byte, do changeOperator, arg value) change {
+	return change{path: path, dotted: bytes.IndexByte(path, '.') >= 0, do: do, arg: arg}
 }
 
 // check refuses an invalid or unsupported change.
@@ -118,8 +129,11 @@ func (c *change) check() error {
 	if bytes.IndexByte(path, '$') >= 0 || hasPosition(path) {
 		return unsupported("the positional update path " + string(path))
 	}
-	if c.inc && !c.arg.isNumber() {
+	switch {
+	case c.do == inc && !c.arg.isNumber():
 		return unsupported("$inc of " + string(path) + " by anything but an int32, int64 or double")
+	case c.do == push:
+		return c.checkPush()
 	}
 	return nil
 }
@@ -264,10 +278,13 @@ func (c *change) last(off int) bool { return !c.dotted || bytes.IndexByte(c.path
 // changeElem appends the element key with the changes of group, whose paths go through it.
 func changeElem(dst, key []byte, v value, group []change, off int) ([]byte, error) {
 	if group[0].last(off) {
-		if !group[0].inc {
-			return appendElem(dst, key, group[0].arg), nil
+		switch group[0].do {
+		case inc:
+			return appendSum(dst, key, v, group[0].arg)
+		case push:
+			return appendPushed(dst, key, v, &group[0])
 		}
-		return appendSum(dst, key, v, group[0].arg)
+		return appendElem(dst, key, group[0].arg), nil
 	}
 	if v.t != rawbson.Document {
 		return dst, badValue(28, "PathNotViable", "cannot create field %q: %q is not a document",
@@ -293,6 +310,10 @@ func appendNew(dst []byte, changes []change, off int) []byte {
 // createElem appends a new field, with the documents on its path.
 func createElem(dst, key []byte, group []change, off int) []byte {
 	if group[0].last(off) {
+		if group[0].do == push {
+			dst, _ = appendPushed(dst, key, emptyArray, &group[0]) // fails for other types only
+			return dst
+		}
 		return appendElem(dst, key, group[0].arg) // also for $inc, which sets a missing field
 	}
 	dst = appendName(dst, rawbson.Document, key)

@@ -30,14 +30,20 @@ func (s *session) unlockAll() {
 }
 
 // apply makes a batch visible. await waits for the log.
-func (s *session) apply(b *pebble.Batch) error {
+func (s *session) apply(b *pebble.Batch) (err error) {
 	if s.st.sync && !s.later {
-		return s.st.db.ApplyNoSyncWait(b, pebble.Sync)
+		err = s.st.db.ApplyNoSyncWait(b, pebble.Sync)
+	} else {
+		if !s.st.dirty.Load() {
+			s.st.dirty.Store(true)
+		}
+		err = s.st.db.Apply(b, pebble.NoSync)
 	}
-	if !s.st.dirty.Load() {
-		s.st.dirty.Store(true)
+	if err == nil && len(s.events) > 0 {
+		s.st.feeds.publish(s.events)
+		s.events = s.events[:0]
 	}
-	return s.st.db.Apply(b, pebble.NoSync)
+	return err
 }
 
 // await waits for the log if writes do, and closes the batch.
@@ -83,6 +89,7 @@ func (s *session) put(b *pebble.Batch, c *collection, key, old, doc []byte) erro
 			return err
 		}
 	}
+	s.noteChange(c, old, doc)
 	return b.Set(key, doc, nil)
 }
 

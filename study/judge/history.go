@@ -30,11 +30,7 @@ const minHistory = 10
 func OpenAll(dir string) ([]Source, []record.SkippedRecord, error) {
 	runs, studies, err := find(dir)
 	if err != nil {
-		return nil, nil, fmt.Errorf("cannot search %s for records: %w", dir, err)
-	}
-	if len(runs)+len(studies) == 0 {
-		return nil, nil, fmt.Errorf("%s has no record: there is no %s and no %s in it or below", dir, record.RunFile,
-			record.StudyFile)
+		return nil, nil, err
 	}
 	var sources []Source
 	var skipped []record.SkippedRecord

@@ -3,6 +3,7 @@ package judge
 import (
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -134,10 +135,39 @@ func TestHistoryOfStudies(t *testing.T) {
 	}
 }
 
-func TestHistoryErrors(t *testing.T) {
-	if _, _, err := OpenAll(t.TempDir()); err == nil || !strings.Contains(err.Error(), "has no record") {
-		t.Errorf("%v", err)
+// What is no record is refused with what it is and what to give, by comparisons and histories alike.
+func TestWhatIsNoRecord(t *testing.T) {
+	top := t.TempDir()
+	for name, says := range map[string]string{"empty": "has no record: there is no run.json and no study.json in it or below",
+		"nowhere": "does not exist", "file": "is a file", "disk": "is the record of a probe"} {
+		dir := filepath.Join(top, name)
+		switch name {
+		case "file":
+			dir = filepath.Join(top, "file")
+			if err := os.WriteFile(dir, nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		case "empty", "disk":
+			if err := os.Mkdir(dir, 0o700); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if name == "disk" {
+			if err := os.WriteFile(filepath.Join(dir, record.ProbeFile), []byte("{}"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		_, compared := Open(dir)
+		_, _, listed := OpenAll(dir)
+		for _, err := range []error{compared, listed} {
+			if err == nil || !strings.HasPrefix(err.Error(), dir+" "+says) || strings.Contains(err.Error(), "stat ") {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
 	}
+}
+
+func TestHistoryErrors(t *testing.T) {
 	if _, err := History(nil, HistoryOptions{Metrics: []string{"nonsense"}}); err == nil {
 		t.Error("nonsense was looked at")
 	}

@@ -100,16 +100,12 @@ func (s Source) openStudy() (Source, error) {
 func (s Source) openAll() (Source, error) {
 	runs, studies, err := find(s.Path)
 	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return s, fmt.Errorf("%s does not exist. Give the directory of a record, of a study, or of several records", s.Path)
 	case err != nil:
-		return s, fmt.Errorf("cannot search %s for records: %w", s.Path, err)
+		return s, err
 	case len(runs) == 0 && len(studies) == 1:
 		return Open(studies[0])
 	case len(runs) == 0 && len(studies) > 1:
 		return s, fmt.Errorf("%s has %d studies. Name one of them, for example %s", s.Path, len(studies), studies[0])
-	case len(runs) == 0:
-		return s, fmt.Errorf("%s has no record: there is no %s in it or below", s.Path, record.RunFile)
 	}
 	for _, dir := range runs {
 		r, err := record.OpenRun(dir)
@@ -134,6 +130,20 @@ func find(top string) (runs, studies []string, err error) {
 		} else {
 			studies = append(studies, dir)
 		}
+	}
+	const give = "Give the directory of a record, of a study, or of several records"
+	switch info, _ := os.Stat(top); {
+	case errors.Is(err, fs.ErrNotExist):
+		err = fmt.Errorf("%s does not exist. %s", top, give)
+	case err != nil:
+		err = fmt.Errorf("cannot search %s for records: %w", top, err)
+	case len(runs)+len(studies) > 0:
+	case record.KindIn(top) != "":
+		err = fmt.Errorf("%s is the record of a %s. Runs and studies are needed here, or two records of that kind", top, record.KindIn(top))
+	case info != nil && !info.IsDir():
+		err = fmt.Errorf("%s is a file. %s", top, give)
+	default:
+		err = fmt.Errorf("%s has no record: there is no %s and no %s in it or below. %s", top, record.RunFile, record.StudyFile, give)
 	}
 	return runs, studies, err
 }

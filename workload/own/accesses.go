@@ -19,13 +19,30 @@ type Access struct {
 	Theta, Hot, Hit float64
 	// Documents is the mean number of documents of an operation.
 	Documents float64
+	// Lookups is the mean number of searches of an operation in an index other than that of _id, which Found describes.
+	Lookups float64
+	Found   *Found
 }
+
+// Found describes documents that an index finds.
+type Found struct {
+	By      string  // the fields of the index
+	Entry   float64 // bytes of an entry of a document in the index
+	Largest float64 // the most documents that one search reads
+	// Groups have the share of the documents of the collection that are requested about equally often, and their share
+	// of all that searches read. The most popular are first; what is never read is not among them.
+	Groups []Group
+}
+
+// Group is a part of the documents of a collection.
+type Group struct{ Documents, Requests float64 }
 
 // NewKeys is the chooser of an [Access] that inserts.
 const NewKeys = "new"
 
-// Accesses returns the documents that operations request by _id and that they insert. by are the operations that find
-// their documents in another way, with that way in words, such as "by-actor finds documents by actor".
+// Accesses returns the documents that operations request by _id, those that they find by equality on the first fields
+// of an index, and those that they insert. by are the operations that find their documents in another way, with that
+// way in words, such as "search finds documents by $text".
 func (p *Plan) Accesses() (list []Access, by []string) {
 	a := &accesses{p: p}
 	all := 0.0
@@ -45,6 +62,7 @@ func (p *Plan) Accesses() (list []Access, by []string) {
 	}
 	for i := range a.list {
 		a.list[i].Documents /= all
+		a.list[i].Lookups /= all
 	}
 	return a.list, a.by
 }
@@ -66,8 +84,9 @@ type accesses struct {
 func (a *accesses) add(x Access) {
 	for i := range a.list {
 		same := a.list[i]
-		if same.Documents = x.Documents; same == x {
+		if same.Documents, same.Lookups = x.Documents, x.Lookups; same == x {
 			a.list[i].Documents += x.Documents
+			a.list[i].Lookups += x.Lookups
 			return
 		}
 	}
@@ -95,6 +114,9 @@ func (a *accesses) operation(o *operation, weight float64, lets []let) {
 			for _, u := range s.statements {
 				a.filter(o, s, u.filter, u.of.Filter, weight, lets)
 			}
+		case workload.Aggregate, workload.Distinct:
+			a.many(o, s, weight, lets)
+		case workload.Watch: // the oplog, which is in memory because it was just written
 		case workload.Insert, workload.Commit:
 		default:
 			a.otherwise(o, "runs "+verb.String()+" on many documents")
@@ -107,7 +129,7 @@ func (a *accesses) filter(o *operation, s *step, filter value, fixed []byte, wei
 	d, _ := filter.(*document)
 	if d == nil {
 		if _, err := bsoncore.Document(fixed).LookupErr("_id"); err != nil {
-			a.otherwise(o, "finds documents without their _id")
+			a.byIndex(o, s, filter, fixed, weight, lets)
 		}
 		return // always the same document, which stays in the cache
 	}
@@ -149,10 +171,21 @@ func (a *accesses) filter(o *operation, s *step, filter value, fixed []byte, wei
 	if slices.Contains(names, "_id") {
 		return
 	}
-	if len(names) == 0 {
-		names = []string{"no field"}
+	a.byIndex(o, s, filter, fixed, weight, lets)
+}
+
+// byIndex adds the documents that a filter finds by another field than _id. Changes may move a document to other
+// values, so they have no model.
+func (a *accesses) byIndex(o *operation, s *step, filter value, fixed []byte, weight float64, lets []let) {
+	if s.request.Verb == workload.Find {
+		a.many(o, s, weight, lets)
+		return
 	}
-	a.otherwise(o, "finds documents by "+names[0])
+	fields, why := equalities(filter, fixed, lets)
+	if why == "" {
+		why = "changes documents that it finds by " + fields[0]
+	}
+	a.otherwise(o, why)
 }
 
 // sourceOf words where an _id comes from that no reference chooses.
