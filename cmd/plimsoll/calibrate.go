@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/plimsoll-bench/plimsoll/internal/childproc"
+	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/run"
 	"github.com/plimsoll-bench/plimsoll/store/null"
@@ -71,12 +72,12 @@ func calibrate(ctx context.Context, env *environment, duration time.Duration, fo
 }
 
 func printCeiling(w io.Writer, c run.Ceiling) error {
-	fmt.Fprintf(w, "%s, %s cores\n\n", cmp.Or(c.CPU, "unknown processor"), significant(c.Cores))
+	fmt.Fprintf(w, "%s, %s cores\n\n", cmp.Or(c.CPU, "unknown processor"), figure.Significant(c.Cores))
 	t := table{}
 	t.row("client", "CPU per operation", "ceiling", "reached with the responder")
 	for _, name := range []string{run.ClientWire, run.ClientDriver} {
 		x := c.Clients[name]
-		t.row(name, formatDuration(time.Duration(x.PerOperation)), formatRate(x.Rate)+"/s", formatRate(x.Reached)+"/s")
+		t.row(name, figure.Duration(time.Duration(x.PerOperation)), figure.Rate(x.Rate)+"/s", figure.Rate(x.Reached)+"/s")
 	}
 	t.write(w, "")
 	_, err := fmt.Fprintln(w, "\nThe ceiling is cores divided by CPU time per operation: half reads, half updates, documents of 1 KB.\n"+
@@ -87,28 +88,33 @@ func printCeiling(w io.Writer, c run.Ceiling) error {
 // startResponder starts this program again as a responder, because the CPU time of the client must not include that of
 // the responder. The responder exits with end, and also when this process dies and its standard input closes.
 func startResponder(ctx context.Context) (uri string, end func(), err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("cannot start the responder: %w", err)
+		}
+	}()
 	self, err := os.Executable()
 	if err != nil {
-		return "", nil, fmt.Errorf("cannot start the responder: %w", err)
+		return "", nil, err
 	}
 	child := childproc.CommandContext(ctx, self, "null-responder")
 	child.Args[0] = "plimsoll" // the name in the list of processes
 	in, err := child.StdinPipe()
 	if err != nil {
-		return "", nil, fmt.Errorf("cannot start the responder: %w", err)
+		return "", nil, err
 	}
 	out, err := child.StdoutPipe()
 	if err != nil {
-		return "", nil, fmt.Errorf("cannot start the responder: %w", err)
+		return "", nil, err
 	}
 	if err := child.Start(); err != nil {
-		return "", nil, fmt.Errorf("cannot start the responder: %w", err)
+		return "", nil, err
 	}
 	end = func() { _ = in.Close(); _ = child.Wait() }
 	line, err := bufio.NewReader(out).ReadString('\n')
 	if err != nil {
 		end()
-		return "", nil, fmt.Errorf("cannot start the responder: it exited without printing its address (%v)", err)
+		return "", nil, fmt.Errorf("it exited without printing its address (%v)", err)
 	}
 	return strings.TrimSpace(line), end, nil
 }

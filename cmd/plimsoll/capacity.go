@@ -228,11 +228,9 @@ func (o *capacityOptions) conduct(ctx context.Context, env *environment, dir str
 	if err != nil {
 		return err
 	}
-	l := loadline.Options{Dir: dir, Key: recordKey(home), Run: run.Options{Tool: tool(), Now: env.now,
-		Getenv: env.getenv, Abort: abort,
-		Command: redactAll(append([]string{"plimsoll"}, env.args...)), Ceiling: ceiling(env), Lab: findLab(env),
-		Service: startService}}
-	progress := newSharedProgress(env)
+	l := loadline.Options{Dir: dir, Key: recordKey(home), Run: runsOf(env, abort)}
+	l.Run.Lab = findLab(env)
+	progress := newProgressLines(env)
 	if !o.quiet {
 		l.Progress = capacityProgress{progress}
 		defer progress.end()
@@ -335,7 +333,7 @@ func asking(env *environment, asked spec.Run) func(context.Context) (server.Comm
 }
 
 // capacityProgress prints one line for each step.
-type capacityProgress struct{ to *sharedProgress }
+type capacityProgress struct{ to *progressLines }
 
 func (p capacityProgress) Note(text string) { p.to.Note(text) }
 

@@ -182,10 +182,8 @@ func (f *diskFlags) run(cmd *cobra.Command, env *environment, dir string) error 
 	if err := files.Refuse(dir); err != nil && !f.force {
 		return withExit(exitUsage, err)
 	}
-	p := &record.Probe{Head: record.Head{Tool: tool(), Command: redactAll(append([]string{"plimsoll"}, env.args...)),
-		Started:     env.now().UTC(),
-		Environment: record.NewEnvironment(map[string]string{"probe": dir})}, Specification: spec,
-		Volume: cmp.Or(f.packed, place.volume)}
+	p := newProbe(env, spec)
+	p.Volume = cmp.Or(f.packed, place.volume)
 	w, end, err := f.begin(env, out, p)
 	if err != nil {
 		return err
@@ -201,6 +199,23 @@ func (f *diskFlags) run(cmd *cobra.Command, env *environment, dir string) error 
 		p.Prediction = predict.Disk(p, f.calibrations, spec.Clients)
 	}
 	return f.finish(ctx, env, w, out, err)
+}
+
+// newProbe is a probe that begins now.
+func newProbe(env *environment, asked record.ProbeSpec) *record.Probe {
+	return &record.Probe{Head: record.Head{Tool: tool(), Command: commandLine(env), Started: env.now().UTC(),
+		Environment: record.NewEnvironment(map[string]string{"probe": asked.Directory})}, Specification: asked}
+}
+
+// endProbe writes how a probe ended: completely, by an interrupt, or by an error.
+func endProbe(ctx context.Context, env *environment, w *record.ProbeWriter, failed error) error {
+	switch {
+	case failed != nil:
+		return w.Finish(record.Failed, failed.Error(), env.now())
+	case ctx.Err() != nil:
+		return w.Finish(record.Interrupted, "", env.now())
+	}
+	return w.Finish(record.Complete, "", env.now())
 }
 
 // begin creates the record and its page. This process holds the record until end is called.
@@ -250,14 +265,7 @@ func (f *diskFlags) cutter(ctx context.Context, place probePlace) (disk.PowerCut
 
 func (f *diskFlags) finish(ctx context.Context, env *environment, w *record.ProbeWriter, out string,
 	failed error) error {
-	status, problem := record.Complete, ""
-	switch {
-	case failed != nil:
-		status, problem = record.Failed, failed.Error()
-	case ctx.Err() != nil:
-		status = record.Interrupted
-	}
-	if err := w.Finish(status, problem, env.now()); err != nil {
+	if err := endProbe(ctx, env, w, failed); err != nil {
 		return withExit(exitFailure, errors.Join(failed, err))
 	}
 	if failed != nil && len(w.Probe.Steps) == 0 {

@@ -134,10 +134,7 @@ func (a *diskTurns) probe(ctx context.Context, env *environment, i int) error {
 	asked := a.specs[i]
 	asked.Seed = 1 + rand.Uint64N(1<<53-1)
 	dir := filepath.Join(a.sides()[i], fmt.Sprintf("%04d", a.n))
-	p := &record.Probe{Head: record.Head{Tool: tool(), Command: redactAll(append([]string{"plimsoll"}, env.args...)),
-		Started: env.now().UTC(), Environment: record.NewEnvironment(map[string]string{"probe": asked.Directory})},
-		Specification: asked}
-	w, err := record.CreateProbe(dir, p)
+	w, err := record.CreateProbe(dir, newProbe(env, asked))
 	if err != nil {
 		return err
 	}
@@ -145,15 +142,5 @@ func (a *diskTurns) probe(ctx context.Context, env *environment, i int) error {
 		fmt.Fprintf(env.stderr, "probe %s of %s\n", strconv.Itoa(a.n), asked.Directory)
 	}
 	err = disk.Run(ctx, disk.Options{Writer: w, Progress: newDiskProgress(env, true, false)})
-	status, problem := record.Complete, ""
-	switch {
-	case err != nil:
-		status, problem = record.Failed, err.Error()
-	case ctx.Err() != nil:
-		status = record.Interrupted
-	}
-	if finish := w.Finish(status, problem, env.now()); err == nil {
-		err = finish
-	}
-	return err
+	return cmp.Or(err, endProbe(ctx, env, w, err))
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/disk"
 	"github.com/plimsoll-bench/plimsoll/disk/files"
 	"github.com/plimsoll-bench/plimsoll/fault"
+	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/lab"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/report"
@@ -58,7 +59,7 @@ func placeOn(ctx context.Context, h *lab.Handle, name string, force bool) (probe
 		name = l.Volumes[0].Name
 	}
 	if name == "" {
-		return probePlace{}, usageError("the lab %s has %s: write lab:%[1]s/VOLUME", l.Name, plural(len(l.Volumes), "volume"))
+		return probePlace{}, usageError("the lab %s has %s: write lab:%[1]s/VOLUME", l.Name, figure.Plural(len(l.Volumes), "volume"))
 	}
 	v, err := h.Volume(ctx, name)
 	if err != nil {

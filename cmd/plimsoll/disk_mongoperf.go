@@ -69,16 +69,15 @@ func mongoperfSummary(env *environment, p *record.Probe) {
 		if s.Latency == nil {
 			continue
 		}
-		p99 := "–"
-		if s.Latency.P99 != nil {
-			p99 = figure.Duration(time.Duration(*s.Latency.P99))
+		cells := []string{fmt.Sprint(s.Threads), figure.Rate(s.Rate), figure.Significant(s.BytesRate / 1e6)}
+		for _, ns := range []*int64{s.Latency.P50, s.Latency.P99, &s.Latency.Max} {
+			cell := "–"
+			if ns != nil {
+				cell = figure.Duration(time.Duration(*ns))
+			}
+			cells = append(cells, cell)
 		}
-		p50 := "–"
-		if s.Latency.P50 != nil {
-			p50 = figure.Duration(time.Duration(*s.Latency.P50))
-		}
-		t.row(fmt.Sprint(s.Threads), figure.Rate(s.Rate), figure.Significant(s.BytesRate/1e6), p50, p99,
-			figure.Duration(time.Duration(s.Latency.Max)))
+		t.row(cells...)
 	}
 	if len(t.rows) > 1 {
 		t.write(env.stderr, "")

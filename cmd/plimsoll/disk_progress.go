@@ -41,12 +41,13 @@ func (d *diskProgress) Step(text string) {
 
 func (d *diskProgress) Note(text string) {
 	if !d.quiet {
-		d.lines.clear()
-		fmt.Fprintln(d.env.stderr, report.Clean(text))
+		d.lines.Note(text)
 	}
 }
 
 func (d *diskProgress) Second(s record.ProbeSecond) {
+	d.lines.mu.Lock()
+	defer d.lines.mu.Unlock()
 	if d.iostat && len(s.Devices) > 0 {
 		d.lines.clear()
 		d.devices(s)

@@ -18,7 +18,6 @@ import (
 	"github.com/plimsoll-bench/plimsoll/platform"
 	"github.com/plimsoll-bench/plimsoll/platform/kubernetes"
 	"github.com/plimsoll-bench/plimsoll/record"
-	"github.com/plimsoll-bench/plimsoll/run"
 	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/store"
 )
@@ -250,8 +249,7 @@ func (o *drillOptions) conduct(ctx context.Context, env *environment, asked spec
 	places := o.agents.places(env, "")
 	defer places.close()
 	opts.Labs, opts.Open, opts.Places = &studyLabs{home: home}, openDrillLab(env), places.find
-	opts.Run = run.Options{Tool: tool(), Abort: abort, Now: env.now, Getenv: env.getenv, Ceiling: ceiling(env),
-		Command: redactAll(append([]string{"plimsoll"}, env.args...)), Service: startService}
+	opts.Run = runsOf(env, abort)
 	if broken != nil {
 		opts.Platform = broken
 	}
@@ -262,7 +260,7 @@ func (o *drillOptions) conduct(ctx context.Context, env *environment, asked spec
 		fmt.Fprintln(env.stderr, "plimsoll: press Enter, or send SIGUSR1 to process", os.Getpid(), "when the fault starts, and again when it ends")
 	}
 	if !o.quiet {
-		progress := newSharedProgress(env)
+		progress := newProgressLines(env)
 		opts.Progress = progress
 		defer progress.end()
 	}

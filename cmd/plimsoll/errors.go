@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/internal/redact"
 )
 
@@ -41,7 +42,7 @@ func printError(env *environment, err error, root *cobra.Command) {
 func printMessage(env *environment, text string) {
 	lines := strings.Split(text, "\n")
 	if more := len(lines) - maxErrorLines; more > 0 {
-		lines = append(lines[:maxErrorLines], fmt.Sprintf("… (%s more)", plural(more, "line")))
+		lines = append(lines[:maxErrorLines], fmt.Sprintf("… (%s more)", figure.Plural(more, "line")))
 	}
 	fmt.Fprintf(env.stderr, "plimsoll: %s\n", strings.Join(lines, "\n  "))
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/lab"
 	"github.com/plimsoll-bench/plimsoll/record"
 )
@@ -139,7 +140,7 @@ func labDown(ctx context.Context, env *environment, names []string, quiet bool) 
 				errs = append(errs, err)
 				continue
 			}
-			fmt.Fprintf(env.stdout, "%s was removed (%s)\n", name, formatDuration(env.now().Sub(begin)))
+			fmt.Fprintf(env.stdout, "%s was removed (%s)\n", name, figure.Duration(env.now().Sub(begin)))
 			continue
 		}
 		if _, err := lab.Find(ctx, home, name); errors.Is(err, lab.ErrNoLab) {
@@ -155,7 +156,7 @@ func labDown(ctx context.Context, env *environment, names []string, quiet bool) 
 			errs = append(errs, labError(err))
 			continue
 		}
-		fmt.Fprintf(env.stdout, "%s was removed (%s)\n", name, formatDuration(env.now().Sub(begin)))
+		fmt.Fprintf(env.stdout, "%s was removed (%s)\n", name, figure.Duration(env.now().Sub(begin)))
 	}
 	return errors.Join(errs...)
 }

@@ -35,8 +35,6 @@ has the keys, and examples/platform has files for systemd, ipmitool, a cloud and
 
 Each fault is written to a journal before its command runs. A drill reverts its faults at the end, after
 Ctrl-C and after errors. If the drill was killed, 'plimsoll platform heal' reverts what the journal has.`,
-		Args: noArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	status := &cobra.Command{
 		Use:   "status",
@@ -64,8 +62,7 @@ code is 1. Faults of running drills are left to them.`,
 			return platform.Watch(cmd.Context(), args[0], healers(env), func(text string) { fmt.Fprintln(env.stdout, text) })
 		},
 	}
-	cmd.AddCommand(status, heal, watch)
-	return cmd
+	return group(cmd, status, heal, watch)
 }
 
 // healers heal the faults of each kind of platform.
@@ -230,7 +227,7 @@ func byMongoDB(p *platform.Deployment, f spec.Fault) bool {
 
 // planDrill describes what the faults of a drill would do. It does nothing but query the roles of the members.
 func planDrill(ctx context.Context, p *platform.Deployment, asked spec.Drill) (*report.Document, error) {
-	d := &report.Document{Title: "plan of " + plural(len(asked.Faults), "fault") + "; nothing was done"}
+	d := &report.Document{Title: "plan of " + figure.Plural(len(asked.Faults), "fault") + "; nothing was done"}
 	if text := report.Delays(asked); text != "" {
 		d.Sections = append(d.Sections, report.Section{Lines: []string{text}})
 	}

@@ -6,9 +6,11 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 	"unicode/utf8"
 
+	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/internal/redact"
 	"github.com/plimsoll-bench/plimsoll/internal/visible"
 	"github.com/plimsoll-bench/plimsoll/load"
@@ -21,8 +23,9 @@ import (
 const plainEvery = 10 * time.Second
 
 // progressLines shows the progress of a run on standard error: a status line that is rewritten every second on a
-// terminal, else a line every ten seconds.
+// terminal, else a line every ten seconds. It is safe for concurrent use.
 type progressLines struct {
+	mu       sync.Mutex
 	w        io.Writer
 	terminal bool
 	width    func() int
@@ -50,7 +53,21 @@ func newProgressLines(env *environment) *progressLines {
 	return &progressLines{w: env.stderr, terminal: env.terminal, width: env.width}
 }
 
+// Note prints a line.
+func (p *progressLines) Note(text string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.clear()
+	fmt.Fprintln(p.w, report.Clean(text))
+}
+
 func (p *progressLines) Step(text string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.step(text)
+}
+
+func (p *progressLines) step(text string) {
 	p.told(never)
 	if p.terminal {
 		p.status(text)
@@ -60,14 +77,18 @@ func (p *progressLines) Step(text string) {
 }
 
 func (p *progressLines) Begin(plan run.Plan) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	p.clear()
 	p.plan, p.done, p.failed, p.next = plan, 0, 0, plainEvery
 	if plan.Phase == load.PhaseLoad {
-		p.Step("loading " + formatCount(plan.Operations) + " documents")
+		p.step("loading " + figure.Count(plan.Operations) + " documents")
 	}
 }
 
 func (p *progressLines) Interval(d measure.Dims, iv *measure.Interval) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	t := iv.Tally(d)
 	p.failed += t.Bad()
 	if iv.Phase == load.PhaseLoad {
@@ -91,19 +112,19 @@ func (p *progressLines) Interval(d measure.Dims, iv *measure.Interval) {
 
 func (p *progressLines) line(d measure.Dims, iv *measure.Interval) string {
 	if iv.Phase == load.PhaseLoad {
-		return fmt.Sprintf("load     %s  %s of %s records (%s)%s", clock(iv.End), formatCount(p.done),
-			formatCount(p.plan.Operations), formatPercent(float64(p.done)/float64(max(1, p.plan.Operations))), p.failures())
+		return fmt.Sprintf("load     %s  %s of %s records (%s)%s", clock(iv.End), figure.Count(p.done),
+			figure.Count(p.plan.Operations), figure.Percent(float64(p.done)/float64(max(1, p.plan.Operations))), p.failures())
 	}
 	seconds := (iv.End - iv.Start).Seconds()
 	t := iv.Tally(d)
-	text := fmt.Sprintf("%-8s %s  %s ok/s", iv.Phase, p.clockOf(iv), formatRate(float64(t.Succeeded)/max(seconds, 1e-9)))
+	text := fmt.Sprintf("%-8s %s  %s ok/s", iv.Phase, p.clockOf(iv), figure.Rate(float64(t.Succeeded)/max(seconds, 1e-9)))
 	if p.plan.Offered > 0 && (iv.Phase == load.PhaseWarmup || iv.Phase == load.PhaseMeasure) {
-		text += fmt.Sprintf(" of %s/s offered", formatRate(float64(iv.Offered)/max(seconds, 1e-9)))
+		text += fmt.Sprintf(" of %s/s offered", figure.Rate(float64(iv.Offered)/max(seconds, 1e-9)))
 	}
 	var due measure.Due
 	_ = due.Add(d, iv) // cannot fail: same geometry
 	if h := due.Answered; h.Count() > 0 {
-		text += fmt.Sprintf("  p50 %s  p99 %s  max %s", percentile(due, 0.5), percentile(due, 0.99), formatDuration(time.Duration(h.Max())))
+		text += fmt.Sprintf("  p50 %s  p99 %s  max %s", percentile(due, 0.5), percentile(due, 0.99), figure.Duration(time.Duration(h.Max())))
 	}
 	return text + p.failures()
 }
@@ -112,13 +133,13 @@ func (p *progressLines) failures() string {
 	if p.failed == 0 {
 		return ""
 	}
-	return "  " + formatCount(p.failed) + " failed"
+	return "  " + figure.Count(p.failed) + " failed"
 }
 
 // percentile words that of the operations of an interval.
 func percentile(d measure.Due, q float64) string {
 	if ns, answered := d.Value(q); answered {
-		return formatDuration(time.Duration(ns))
+		return figure.Duration(time.Duration(ns))
 	}
 	return report.NoAnswer
 }
@@ -145,6 +166,8 @@ func (p *progressLines) Event(e measure.Event) {
 	case load.EventPhase, load.EventEnd:
 		return
 	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	at := slices.IndexFunc(p.events, func(o measure.Event) bool { return o.At > e.At })
 	if at < 0 {
 		at = len(p.events)
@@ -187,4 +210,9 @@ func (p *progressLines) wipe() {
 	}
 }
 
-func (p *progressLines) end() { p.clear() }
+func (p *progressLines) end() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.prefix = ""
+	p.clear()
+}

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/plimsoll-bench/plimsoll/fleet"
+	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/run"
 	"github.com/plimsoll-bench/plimsoll/spec"
@@ -218,10 +219,9 @@ func execute(ctx context.Context, env *environment, opts run.Options, quiet bool
 	do func(context.Context, run.Options) (*record.Run, error)) (*record.Run, error) {
 	ctx, abort, stop := endOrAbort(ctx, env)
 	defer stop()
-	opts.Tool, opts.Abort, opts.Now = tool(), abort, env.now
-	opts.Command = redactAll(append([]string{"plimsoll"}, env.args...))
-	opts.Getenv = env.getenv
-	opts.Ceiling, opts.Lab, opts.Service = ceiling(env), findLab(env), startService
+	dir, key := opts.Dir, opts.Key
+	opts = runsOf(env, abort)
+	opts.Dir, opts.Key, opts.Lab = dir, key, findLab(env)
 	progress := newProgress(env, quiet)
 	if progress != nil {
 		opts.Progress = progress
@@ -231,6 +231,17 @@ func execute(ctx context.Context, env *environment, opts run.Options, quiet bool
 		p.end()
 	}
 	return result, err
+}
+
+// runsOf are the options that all runs of a command have. Those that may load a lab need a way to find it too.
+func runsOf(env *environment, abort <-chan struct{}) run.Options {
+	return run.Options{Tool: tool(), Command: commandLine(env), Abort: abort, Now: env.now, Getenv: env.getenv,
+		Ceiling: ceiling(env), Service: startService}
+}
+
+// commandLine is the command as a record has it, without credentials.
+func commandLine(env *environment) []string {
+	return redactAll(append([]string{"plimsoll"}, env.args...))
 }
 
 func recordDir(env *environment, asked spec.Run) string {
@@ -319,7 +330,7 @@ func runEnding(r *record.Run, err error) error {
 
 func printLoaded(env *environment, r *record.Run) error {
 	f := r.Fill
-	_, err := fmt.Fprintf(env.stdout, "%s documents in %s: %s inserted in %s, %s already existed\n", formatCount(f.Records),
-		r.Target.Address, formatCount(f.Inserted), formatDuration(time.Duration(f.Seconds*1e9)), formatCount(f.Present))
+	_, err := fmt.Fprintf(env.stdout, "%s documents in %s: %s inserted in %s, %s already existed\n", figure.Count(f.Records),
+		r.Target.Address, figure.Count(f.Inserted), figure.Duration(time.Duration(f.Seconds*1e9)), figure.Count(f.Present))
 	return err
 }

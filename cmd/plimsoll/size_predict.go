@@ -44,13 +44,15 @@ func (f *sizeFlags) predict(cmd *cobra.Command, env *environment, args []string)
 	for _, text := range left {
 		b.Validity = append(b.Validity, measure.Finding{ID: "too-few-figures", Severity: measure.Note, Text: text})
 	}
-	if err := printResult(env.stdout, b, f.format); err != nil {
+	return f.conclude(env, b, b.Inner.Predicted()+b.Outer.Predicted() > 0)
+}
+
+// conclude prints an answer. known is false if there is none.
+func (f *sizeFlags) conclude(env *environment, answer any, known bool) error {
+	if err := printResult(env.stdout, answer, f.format); err != nil || known {
 		return err
 	}
-	if b.Inner.Predicted()+b.Outer.Predicted() == 0 {
-		return withExit(exitInvalid, errSilent)
-	}
-	return nil
+	return ending(record.Incredible)
 }
 
 // publishedPrefix is that of a published document where a record may be.
@@ -82,13 +84,7 @@ func (f *sizeFlags) answerWhatIf(env *environment, args []string) error {
 	if err != nil {
 		return withExit(exitUsage, err)
 	}
-	if err := printResult(env.stdout, w, f.format); err != nil {
-		return err
-	}
-	if w.High == nil {
-		return withExit(exitInvalid, errSilent)
-	}
-	return nil
+	return f.conclude(env, w, w.High != nil)
 }
 
 func (f *sizeFlags) answerFailures(env *environment, args []string) error {
@@ -104,11 +100,5 @@ func (f *sizeFlags) answerFailures(env *environment, args []string) error {
 	if err != nil {
 		return withExit(exitUsage, err)
 	}
-	if err := printResult(env.stdout, cost, f.format); err != nil {
-		return err
-	}
-	if cost.Year == nil {
-		return withExit(exitInvalid, errSilent)
-	}
-	return nil
+	return f.conclude(env, cost, cost.Year != nil)
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/run"
 	"github.com/plimsoll-bench/plimsoll/spec"
@@ -135,7 +136,7 @@ func diskSpaceNotes(p *study.Plan) []string {
 	for _, dir := range slices.Sorted(maps.Keys(need)) {
 		if free, known := record.FreeBytes(dir); known && uint64(need[dir]) > free {
 			notes = append(notes, fmt.Sprintf("the disk of %s has %s free, and loading needs up to %s: free some space, or load fewer records",
-				dir, formatBytes(int64(free)), formatBytes(need[dir])))
+				dir, figure.Bytes(int64(free)), figure.Bytes(need[dir])))
 		}
 	}
 	return notes

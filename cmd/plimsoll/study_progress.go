@@ -13,18 +13,18 @@ import (
 
 // studyProgress shows the progress of a study on standard error: a line when a trial starts and ends, and the progress
 // of its run in between.
-type studyProgress struct{ *sharedProgress }
+type studyProgress struct{ *progressLines }
 
 func newStudyProgress(env *environment) *studyProgress {
-	return &studyProgress{newSharedProgress(env)}
+	return &studyProgress{newProgressLines(env)}
 }
 
 func (p *studyProgress) Begin(s conduct.Standing) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.lines.prefix = trialName(s.Trial, s.Procedure, s.Total) + "  "
-	p.lines.clear()
-	text := p.lines.prefix + s.Trial.Configuration
+	p.prefix = trialName(s.Trial, s.Procedure, s.Total) + "  "
+	p.clear()
+	text := p.prefix + s.Trial.Configuration
 	if s.Trial.Kind == record.TrialCanary {
 		text += " (canary)"
 	}
@@ -37,7 +37,7 @@ func (p *studyProgress) Begin(s conduct.Standing) {
 	if s.Left >= time.Second {
 		text += ", about " + clock(s.Left) + " left"
 	}
-	fmt.Fprintln(p.lines.w, text)
+	fmt.Fprintln(p.w, text)
 }
 
 func trialName(t record.Trial, procedure string, total int) string {
@@ -50,32 +50,32 @@ func trialName(t record.Trial, procedure string, total int) string {
 func (p *studyProgress) End(t record.Trial) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.lines.clear()
-	text := fmt.Sprintf("%s%s after %s", p.lines.prefix, t.Status, figure.Duration(time.Duration(t.Seconds*float64(time.Second))))
+	p.clear()
+	text := fmt.Sprintf("%s%s after %s", p.prefix, t.Status, figure.Duration(time.Duration(t.Seconds*float64(time.Second))))
 	if x, ok := t.Values["throughput"]; ok && t.Status == record.TrialDone {
 		text += ": " + figure.Rate(x) + " ok/s"
 	}
 	if t.Problem != "" {
 		text += ": " + t.Problem
 	}
-	fmt.Fprintln(p.lines.w, text)
+	fmt.Fprintln(p.w, text)
 	if worst := measure.Worst(t.Validity); worst == measure.Invalid {
 		for _, f := range t.Validity {
 			if f.Severity == measure.Invalid {
-				fmt.Fprintf(p.lines.w, "%sinvalid (%s): %s\n", p.lines.prefix, f.ID, f.Text)
+				fmt.Fprintf(p.w, "%sinvalid (%s): %s\n", p.prefix, f.ID, f.Text)
 			}
 		}
 	}
-	p.lines.prefix = ""
+	p.prefix = ""
 }
 
-func (p *studyProgress) trial() run.Progress { return &trialProgress{p.sharedProgress} }
+func (p *studyProgress) trial() run.Progress { return &trialProgress{p.progressLines} }
 
-type trialProgress struct{ *sharedProgress }
+type trialProgress struct{ *progressLines }
 
 // Step is shown only on a terminal, where it is overwritten.
 func (p *trialProgress) Step(text string) {
-	if p.lines.terminal {
-		p.sharedProgress.Step(text)
+	if p.terminal {
+		p.progressLines.Step(text)
 	}
 }

@@ -110,13 +110,10 @@ func (f *conductFlags) options(ctx context.Context, env *environment, places *ag
 	if labs, err = newStudyLabs(env); err != nil {
 		return c, nil, nil, err
 	}
-	command := redactAll(append([]string{"plimsoll"}, env.args...))
-	runs := &conduct.Runs{Places: places.find, Options: run.Options{Tool: tool(), Now: env.now, Getenv: env.getenv,
-		Command: command,
-		Ceiling: ceiling(env),
-		Lab:     findLab(env), Service: startService}}
-	c = conduct.Options{Runner: runs, Tool: tool(), Command: command, Plan: planOptions(ctx, env), Drop: f.drop,
-		Labs: labs, Key: recordKey(labs.home), Storage: f.storage(env)}
+	runs := &conduct.Runs{Places: places.find, Options: runsOf(env, nil)}
+	runs.Options.Lab = findLab(env)
+	c = conduct.Options{Runner: runs, Tool: tool(), Command: runs.Options.Command, Plan: planOptions(ctx, env),
+		Drop: f.drop, Labs: labs, Key: recordKey(labs.home), Storage: f.storage(env)}
 	if !f.quiet {
 		progress = newStudyProgress(env)
 		c.Progress, runs.Options.Progress, labs.tell = progress, progress.trial(), progress.Note

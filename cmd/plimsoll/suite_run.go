@@ -13,7 +13,6 @@ import (
 	"github.com/plimsoll-bench/plimsoll/platform"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/report"
-	"github.com/plimsoll-bench/plimsoll/run"
 	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/suite"
 )
@@ -233,12 +232,11 @@ func (o *suiteRunOptions) parts(ctx context.Context, env *environment, places *a
 		}
 		return end, err
 	}
-	p.Drill.Run = run.Options{Tool: tool(), Now: env.now, Getenv: env.getenv,
-		Ceiling: ceiling(env), Command: c.Command, Service: startService}
+	p.Drill.Run = runsOf(env, nil)
 	if progress == nil {
 		return p, nil, nil
 	}
-	p.Drill.Progress = progress.sharedProgress
+	p.Drill.Progress = progress.progressLines
 	p.Probe = newDiskProgress(env, false, false)
 	return p, &suiteProgress{progress}, nil
 }

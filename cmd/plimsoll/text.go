@@ -6,24 +6,12 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/internal/visible"
 )
 
 // All text of the terminal follows these rules: numbers have three significant digits and a unit in the same cell or in
 // the header; words come from the glossary; colour never carries information alone; tables are aligned with spaces so
 // that they can be pasted.
-
-// One place formats numbers for the terminal and for pages.
-var (
-	formatDuration = figure.Duration
-	formatCount    = figure.Count
-	formatRate     = figure.Rate
-	formatPercent  = figure.Percent
-	formatBytes    = figure.Bytes
-	significant    = figure.Significant
-	plural         = figure.Plural
-)
 
 // table prints rows with aligned columns: the first one left, the others right.
 type table struct {

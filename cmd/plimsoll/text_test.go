@@ -6,32 +6,33 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/plimsoll-bench/plimsoll/internal/figure"
 )
 
 func TestFormatNumbers(t *testing.T) {
 	for _, c := range []struct{ got, want string }{
-		{formatDuration(0), "0"},
-		{formatDuration(950), "950 ns"},
-		{formatDuration(1500), "1.50 µs"},
-		{formatDuration(999_400), "999 µs"},
-		{formatDuration(999_800), "1.00 ms"},
-		{formatDuration(12_345_678), "12.3 ms"},
-		{formatDuration(999_900_000), "1.00 s"},
-		{formatDuration(1234 * time.Millisecond), "1.23 s"},
-		{formatDuration(15 * time.Minute), "15m0s"},
-		{formatCount(1234567), "1,234,567"},
-		{formatCount(-1234), "-1,234"},
-		{formatCount(12), "12"},
-		{formatRate(12345.6), "12,346"},
-		{formatRate(99.95), "100"},
-		{formatRate(1.5), "1.50"},
-		{formatPercent(0), "0 %"},
-		{formatPercent(1), "100 %"},
-		{formatPercent(0.99999), "99.9+ %"},
-		{formatPercent(0.000001), "<0.01 %"},
-		{formatPercent(0.1234), "12.3 %"},
-		{formatBytes(1168), "1.14 KiB"},
-		{formatBytes(5 << 30), "5.00 GiB"},
+		{figure.Duration(0), "0"},
+		{figure.Duration(950), "950 ns"},
+		{figure.Duration(1500), "1.50 µs"},
+		{figure.Duration(999_400), "999 µs"},
+		{figure.Duration(999_800), "1.00 ms"},
+		{figure.Duration(12_345_678), "12.3 ms"},
+		{figure.Duration(999_900_000), "1.00 s"},
+		{figure.Duration(1234 * time.Millisecond), "1.23 s"},
+		{figure.Duration(15 * time.Minute), "15m0s"},
+		{figure.Count(1234567), "1,234,567"},
+		{figure.Count(-1234), "-1,234"},
+		{figure.Count(12), "12"},
+		{figure.Rate(12345.6), "12,346"},
+		{figure.Rate(99.95), "100"},
+		{figure.Rate(1.5), "1.50"},
+		{figure.Percent(0), "0 %"},
+		{figure.Percent(1), "100 %"},
+		{figure.Percent(0.99999), "99.9+ %"},
+		{figure.Percent(0.000001), "<0.01 %"},
+		{figure.Percent(0.1234), "12.3 %"},
+		{figure.Bytes(1168), "1.14 KiB"},
+		{figure.Bytes(5 << 30), "5.00 GiB"},
 	} {
 		if c.got != c.want {
 			t.Errorf("got %q, want %q", c.got, c.want)
