@@ -81,7 +81,16 @@ func sizeNumber(x float64) string {
 func sizeDocument(r *record.Sizing) *Document {
 	d := &Document{Title: sizeTitle(r), Grade: gradeOf(r.Validity, record.Complete), Findings: findingPoints(r.Validity)}
 	d.Brief = doubt(r.Validity)
-	d.conclude(r.Validity, record.Complete, sizeTitle(r), "")
+	var open []Point
+	if r.Verdict == record.SizeUnknown {
+		for _, reason := range r.Reasons {
+			open = append(open, Point{Warn, "", reason})
+		}
+		if d.Grade == Good {
+			d.Grade = Warn
+		}
+	}
+	d.conclude(r.Validity, record.Complete, sizeTitle(r), "", open...)
 	d.Summary = sizeSummary(r)
 	d.Sections = appendFilled(nil, Section{ID: "reasons", Title: "reasons", Lines: r.Reasons}, sizePrice(r),
 		sizeChoices(r), sizeRefused(r), sizeMultipliers(r), sizeWorkloads(r), sizeObjectives(r))
@@ -117,9 +126,6 @@ func sizeChoices(r *record.Sizing) Section {
 			if i > 0 {
 				name = "with more memory"
 			}
-		}
-		if i == 0 {
-			name += " *"
 		}
 		if a.Memory > 0 {
 			memory = figure.Bytes(a.Memory)
