@@ -35,6 +35,8 @@ func comparedAnswer(r *record.ComparisonReport) string {
 	switch {
 	case invalid && measure.Worst(r.Validity) == measure.Invalid:
 		return fmt.Sprintf("%s and %s cannot be compared: they differ in %s", x.a, x.b, listed3(why))
+	case slices.ContainsFunc(r.Validity, func(f measure.Finding) bool { return f.ID == "same-records" }):
+		return "cannot tell: a record is on both sides, so it is compared with itself"
 	case measure.Worst(r.Validity) == measure.Invalid:
 		return "cannot tell: the records do not allow it"
 	}

@@ -166,15 +166,15 @@ func linesSection(c *record.Capacity) Section {
 		if l.Has() {
 			rate = lineRate(l)
 		}
-		if l.Name == c.Safe {
-			rate += " *"
+		if l.Name == c.Safe && len(c.Lines) > 1 {
+			rate += " (safe)"
 		}
 		outage, recovery, lost := eventCells(l.Event)
 		s.Table.row(l.Name, rate, interval, outage, recovery, lost, yesNo(l.Counts),
 			cmp.Or(l.Problem, l.Reason, string(l.Status)))
 	}
 	if c.Safe != "" && len(c.Lines) > 1 {
-		s.Lines = []string{"The line with * is the lowest that counts. Its rate is the safe load."}
+		s.Lines = []string{"safe: the lowest rate of the lines that count, which the deployment carries during each of their events"}
 	}
 	if !slices.ContainsFunc(c.Lines, func(l record.LoadLine) bool { return l.Event != nil }) {
 		s.Table.Wide = []int{3, 4, 5, 6}

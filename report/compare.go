@@ -213,7 +213,7 @@ func historyDocument(h *record.HistoryReport) *Document {
 		points += len(g.Points)
 		d.Sections = append(d.Sections, groupSection(g), seriesSection(g), pointsSection(g))
 	}
-	d.Title = fmt.Sprintf("history of %s: %s of %s", h.Directory, figure.Plural(points, "point"), figure.Plural(len(h.Groups), "thing"))
+	d.Title = fmt.Sprintf("history of %s: %s of %s", h.Directory, figure.Plural(points, "point"), figure.Plural(len(h.Groups), "configuration"))
 	historyHead(d, h)
 	skipped := Section{Title: "not read"}
 	for _, k := range h.Skipped {

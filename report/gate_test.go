@@ -6,25 +6,12 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/report/recordtest"
 )
-
-func sampleGate() *record.Gate {
-	return &record.Gate{Record: "fix.1", Branch: "fix", Against: "main", Source: "nightly.yaml", Verdict: record.Worse,
-		Tool: record.Tool{Version: "1.0.0"},
-		Metrics: []record.GateMetric{
-			{Group: "workload a <b>", Metric: "throughput", Unit: measure.UnitRate, Higher: true, Value: num(800), N: 5, Mean: num(1000),
-				Low: num(950), High: num(1050), Ratio: num(0.8), Verdict: record.Worse,
-				Course: []float64{990, 1010, 1000, 995, 1005}},
-			{Group: "workload a <b>", Metric: "read.p99", Unit: measure.UnitTime, Value: num(2e6), N: 5, Mean: num(2e6), Low: num(1.5e6),
-				High: num(2.5e6), Ratio: num(1), Verdict: record.Equivalent, Course: []float64{2e6, 2e6, 2e6, 2e6, 2e6}},
-			{Group: "workload c", Metric: "throughput", Unit: measure.UnitRate, Higher: true, Value: num(700), Verdict: record.Inconclusive},
-		},
-		Validity: []measure.Finding{{ID: "few-records", Severity: measure.Warning, Text: "a metric has few records"}}}
-}
 
 func TestGateGolden(t *testing.T) {
 	for name, write := range map[string]func(io.Writer, *record.Gate) error{"ci.md": GateComment, "ci.junit.xml": JUnit, "ci.sarif.json": SARIF} {
-		golden(t, name, func(w io.Writer, _ *record.Run) error { return write(w, sampleGate()) }, nil)
+		golden(t, name, func(w io.Writer, _ *record.Run) error { return write(w, recordtest.Gate()) }, nil)
 	}
 }
 

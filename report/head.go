@@ -285,6 +285,10 @@ func historyHead(d *Document, h *record.HistoryReport) {
 	if n := len(t.Rows); n > 1 {
 		answer += fmt.Sprintf("; the latest of %d changes", n)
 	}
+	if slices.ContainsFunc(h.Validity, func(f measure.Finding) bool { return f.ID == "short-history" }) {
+		answer = "cannot tell: too few points to find a change"
+		d.Grade = Warn
+	}
 	d.conclude(h.Validity, record.Complete, cmp.Or(answer, "no change found"), "in "+figure.Plural(points, "point"))
 	d.Summary = t
 	if latest != nil {

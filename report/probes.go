@@ -171,9 +171,13 @@ func doctorDocument(d *record.Doctor) *Document {
 	for _, f := range d.Findings {
 		counts[f.Severity]++
 	}
-	doc := &Document{Title: fmt.Sprintf("%s: %d critical, %s, %d advised, %d as recommended, %d unknown", join(" and ", d.URI, d.Directory), counts[record.DoctorCritical],
-		figure.Plural(counts[record.DoctorWarning], "warning"), counts[record.DoctorAdvice], counts[record.DoctorGood],
-		counts[record.DoctorUnknown])}
+	directory := d.Directory
+	if directory == "." {
+		directory = "this directory"
+	}
+	doc := &Document{Title: fmt.Sprintf("%s: %d critical, %s, %d advised, %d as recommended, %d unknown", join(" and ", d.URI, directory),
+		counts[record.DoctorCritical], figure.Plural(counts[record.DoctorWarning], "warning"), counts[record.DoctorAdvice],
+		counts[record.DoctorGood], counts[record.DoctorUnknown])}
 	doc.Answer, doc.Sure = doc.Title, "settings as they are now; nothing was measured"
 	for _, severity := range []string{record.DoctorCritical, record.DoctorWarning, record.DoctorAdvice,
 		record.DoctorUnknown} {

@@ -74,7 +74,18 @@ func sizeNumber(x float64) string {
 
 // sizeDocument describes a size: reasons, price, measurements, alternatives, doubts.
 func sizeDocument(r *record.Sizing) *Document {
-	d := answered(sizeTitle(r), "", r.Validity)
+	d := &Document{Title: sizeTitle(r), Grade: gradeOf(r.Validity, record.Complete), Findings: findingPoints(r.Validity)}
+	d.Brief = doubt(r.Validity)
+	var open []Point
+	if r.Verdict == record.SizeUnknown {
+		for _, reason := range r.Reasons {
+			open = append(open, Point{Warn, "", reason})
+		}
+		if d.Grade == Good {
+			d.Grade = Warn
+		}
+	}
+	d.conclude(r.Validity, record.Complete, sizeTitle(r), "", open...)
 	d.Summary = sizeSummary(r)
 	d.Sections = appendFilled(nil, Section{ID: "reasons", Title: "reasons", Lines: r.Reasons}, sizePrice(r),
 		sizeChoices(r), sizeRefused(r), sizeMultipliers(r), sizeWorkloads(r), sizeObjectives(r))
@@ -110,9 +121,6 @@ func sizeChoices(r *record.Sizing) Section {
 			if i > 0 {
 				name = "with more memory"
 			}
-		}
-		if i == 0 {
-			name += " *"
 		}
 		if a.Price != nil {
 			price = money(a.Price.Month, a.Price.Currency)

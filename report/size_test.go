@@ -5,47 +5,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/report/recordtest"
 )
 
-// sampleSize has everything that a size can have.
-func sampleSize() *record.Sizing {
-	price := func(month float64) *record.SizePrice {
-		return &record.SizePrice{Currency: "EUR", Month: month, PerRate: num(0.0124), PerMillion: num(0.00472),
-			Date: "2026-11-01", Source: "a list"}
-	}
-	parts := &record.SizeDisk{Documents: 1 << 40, Overhead: 1 << 37, Journal: 300 << 20, Oplog: 46 << 30, Free: 1 << 38}
-	answer := record.SizeAnswer{Type: "small", Nodes: 1050, Shards: 350, Copies: 3, Memory: 64 << 30, Cache: 31 << 30,
-		Disk: 2 << 40, Parts: parts, Decides: "memory", Price: price(620)}
-	other := answer
-	other.Type, other.Nodes, other.Price = "large", 12, price(9600)
-	return &record.Sizing{
-		Need: &record.SizeNeed{Text: "ops=50000,p99<20ms", Operations: 50000, Objectives: []string{"p99<20ms"}}, Verdict: record.SizeAnswered,
-		Answer: &answer, Alternatives: []record.SizeAnswer{other}, Refused: []record.SizeRefusal{{Type: "tiny|<b>", Why: "it has 2 cores"}},
-		Workloads: []record.SizeWorkload{{Workload: "a (durable)", Source: "capacity", N: 3, Rate: 9990, Low: num(9900),
-			High: num(10100), Nodes: 3, Copies: 3,
-			Needed: num(15.1), NeededLow: num(14.9), NeededHigh: num(15.4), Assumption: "usl",
-			Objectives: []record.SizeObjective{{Objective: "p99<20ms", Met: 2, N: 3, Unknown: 1, Worst: num(18.2e6),
-				Unit: measure.UnitTime}},
-			Scaling: &record.SizeScaling{Factor: "nodes", Points: []record.SizeScalePoint{{Size: 1, N: 3, Throughput: 1000,
-				Low: num(990), High: num(1010)}, {Size: 4, N: 1, Throughput: 3600}},
-				Law:      &record.SizeLaw{Lambda: 1000, Sigma: 0.03, Kappa: 0.001, Error: 0.012, Peak: num(31), PeakLow: num(28)},
-				Warnings: []string{"some sizes were measured once only"}},
-			Memory: &record.SizeMemory{Distribution: "zipfian (theta 0.99)", DocBytes: 1168, Cache: 1 << 30, Hit: num(0.744),
-				Misses: num(0.257), MissesMeasured: num(0.31), HitServer: num(0.981),
-				Course: []record.SizeMemoryPoint{{Data: 1 << 29, Hit: 1},
-					{Data: 1 << 31, Hit: 0.744, Misses: 0.257, Measured: true}}}},
-			{Workload: "c", Source: "closed", N: 1, Rate: 12000, Nodes: 1, Copies: 1}},
-		Multipliers: []record.SizeMultiplier{{Workload: "a", Base: 818.3, Value: 7120.1, NBase: 1, N: 1, Ratio: 8.701,
-			BaseNodes: 3, Nodes: 26.1, Assumption: "linear"}},
-		Reasons:  []string{"Memory decides: 350 shards of 3 copies."},
-		Validity: []measure.Finding{{ID: "closed-loop", Severity: measure.Warning, Text: "reached, not offered"}},
-	}
-}
-
 func TestSizeGolden(t *testing.T) {
-	golden(t, "size.md", func(w io.Writer, _ *record.Run) error { return Write(w, sampleSize(), "md") }, nil)
+	golden(t, "size.md", func(w io.Writer, _ *record.Run) error { return Write(w, recordtest.Sizing(), "md") }, nil)
 }
 
 func TestMoney(t *testing.T) {
@@ -57,7 +22,7 @@ func TestMoney(t *testing.T) {
 }
 
 func TestSizeTitles(t *testing.T) {
-	s := sampleSize()
+	s := recordtest.Sizing()
 	for want, change := range map[string]func(){
 		"ops=50000,p99<20ms: 1,050 nodes of type small (350 shards of 3 copies), 64.0 GiB of memory, 2.00 TiB of disk each, 620 EUR per month": func() {},
 		"ops=50000,p99<20ms: at most 1,051 nodes (350 shards of 3 copies and 1 spare), memory unknown, 2.00 TiB of disk each; measured with 1/40.0 of the documents of a node": func() {
@@ -74,7 +39,7 @@ func TestSizeTitles(t *testing.T) {
 			s.Verdict, s.Need, s.Answer = record.SizeAnswered, nil, nil
 		},
 	} {
-		s = sampleSize()
+		s = recordtest.Sizing()
 		change()
 		if got := sizeTitle(s); got != want {
 			t.Errorf("the title is %q, want %q", got, want)

@@ -17,6 +17,7 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/report/recordtest"
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
@@ -121,31 +122,6 @@ func sampleComparison() *record.ComparisonReport {
 	return r
 }
 
-func sampleHistory() *record.HistoryReport {
-	h := &record.HistoryReport{SchemaVersion: record.SchemaVersion, Kind: record.KindHistory, Directory: "nightly",
-		Skipped:  []record.SkippedRecord{{Record: "nightly/broken", Problem: "run.json is damaged"}},
-		Validity: []measure.Finding{{ID: "left-out", Severity: measure.Warning, Text: "1 point of 12 does not count"}}}
-	g := record.HistoryGroup{Name: "workload a, 1,000 records, 16 workers"}
-	for i := range 12 {
-		p := record.HistoryPoint{Record: fmt.Sprintf("night-%02d", i), Started: time.Date(2026, 3, 1+i, 2, 0, 0, 0, time.UTC), N: 1,
-			Values: map[string]float64{"throughput": 1000 - float64(i/6)*100, "read.p99": 1e6}}
-		if i == 3 {
-			p.N, p.Why, p.Values = 0, "client-cpu", nil
-		}
-		g.Points = append(g.Points, p)
-	}
-	g.Series = []record.HistorySeries{
-		{Metric: "throughput", Unit: "1/s", Higher: true, N: 11, Median: 950, Spread: 0.1, Latest: 900, Changes: []record.HistoryChange{
-			{Index: 6, Record: "night-06", Started: g.Points[6].Started, Before: 1000, After: 900, Ratio: 0.9, P: 1e-6,
-				Verdict:     record.Worse,
-				Differences: []record.Difference{{What: "target.version", Values: []string{"8.0.3", "8.0.4"}}}}}},
-		{Metric: "read.p99", Unit: "ns", N: 11, Median: 1e6, Latest: 1e6},
-	}
-	h.Groups = []record.HistoryGroup{g, {Name: "workload b", Points: g.Points[:1],
-		Series: []record.HistorySeries{{Metric: "throughput", Unit: "1/s", N: 1, Median: 5, Latest: 5, Note: "1 point is too few"}}}}
-	return h
-}
-
 // outputs are all that is written about studies, comparisons, histories and single runs.
 func outputs() map[string]func(io.Writer) error {
 	return map[string]func(io.Writer) error{
@@ -158,8 +134,8 @@ func outputs() map[string]func(io.Writer) error {
 		"study-plan.md":   func(w io.Writer) error { return Write(w, samplePlan(), "md") },
 		"suite-plan.md":   func(w io.Writer) error { return Write(w, sampleSuitePlan(), "md") },
 		"study-status.md": func(w io.Writer) error { return Write(w, &Progress{Record: sampleStudy(), Dir: "a b"}, "md") },
-		"history.md":      func(w io.Writer) error { return Write(w, sampleHistory(), "md") },
-		"history.csv":     func(w io.Writer) error { return historyCSV(w, sampleHistory()) },
+		"history.md":      func(w io.Writer) error { return Write(w, recordtest.History(), "md") },
+		"history.csv":     func(w io.Writer) error { return historyCSV(w, recordtest.History()) },
 		"sample.md":       func(w io.Writer) error { return Write(w, sample(), "md") },
 		"sample-nothing.md": func(w io.Writer) error {
 			return Write(w, &record.Run{Head: record.Head{Status: record.Failed, Problem: "the disk is full"}}, "md")
@@ -303,7 +279,7 @@ func TestHostileNamesSpoilNothing(t *testing.T) {
 }
 
 func TestHostileComparisonsAndRunsSpoilNothing(t *testing.T) {
-	c, h, r := sampleComparison(), sampleHistory(), sample()
+	c, h, r := sampleComparison(), recordtest.History(), sample()
 	for i := range c.Sides {
 		c.Sides[i].Name, c.Sides[i].Records = hostile, []string{hostile, hostile}
 	}

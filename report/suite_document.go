@@ -230,7 +230,7 @@ func (s *Suite) doubts() []Point {
 	for i := range s.Parts {
 		p := &s.Parts[i]
 		if p.Unread != "" {
-			list = append(list, Point{Warn, "warning", p.Name + ": its record cannot be read: " + p.Unread})
+			list = append(list, Point{Warn, "warning", p.Name + ": its record cannot be read: " + bounded(p.Unread)})
 		}
 	}
 	gravity := []Grade{Bad, Warn, Note}

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
+	"github.com/plimsoll-bench/plimsoll/internal/wording"
 	"github.com/plimsoll-bench/plimsoll/report/chart"
 )
 
@@ -18,8 +19,8 @@ const (
 	maxList = 5000 // entries of a list
 )
 
-// Tidy bounds all texts of a record in place, and takes characters out of them that are no visible text. A name of
-// a megabyte becomes its beginning and its length. v points to the record.
+// Tidy bounds all texts of a record in place, takes characters out of them that are no visible text, and rewrites
+// errors of Go for people. A name of a megabyte becomes its beginning and its length. v points to the record.
 func Tidy(v any) { tidy(reflect.ValueOf(v)) }
 
 func tidy(v reflect.Value) {
@@ -83,5 +84,5 @@ func bounded(s string) string {
 		}
 		s += fmt.Sprintf("… (%s in all)", figure.Bytes(int64(length)))
 	}
-	return chart.Plain(s)
+	return chart.Plain(wording.Of(s))
 }

@@ -129,7 +129,7 @@ func clipped(text string, width int) string {
 		return text
 	}
 	short := ""
-	for _, word := range strings.Fields(text) {
+	for _, word := range withUnits(text) {
 		next := strings.TrimSpace(short + " " + word)
 		if utf8.RuneCountInString(next)+2 > width && short != "" {
 			break
@@ -138,6 +138,9 @@ func clipped(text string, width int) string {
 	}
 	if short == text { // one word
 		return text
+	}
+	if at := strings.LastIndex(short, " ("); at > 0 && !strings.Contains(short[at:], ")") {
+		short = short[:at]
 	}
 	return short + " …"
 }

@@ -5,16 +5,21 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
+	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 	"unicode/utf8"
 
+	"github.com/plimsoll-bench/plimsoll/internal/wording"
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/report"
+	"github.com/plimsoll-bench/plimsoll/report/recordtest"
 )
 
 // screens are the terminals of the golden files; one has no columns, because it is no terminal.
@@ -23,7 +28,8 @@ var screens = []screen{{}, {80, true}, {100, false}, {140, false}}
 // firstScreens are results whose first screens are kept.
 func firstScreens(t *testing.T) map[string]any {
 	t.Helper()
-	results := map[string]any{"troubled": troubled(), "judged": judgedStudy()}
+	results := map[string]any{"troubled": troubled(), "judged": judgedStudy(), "history": recordtest.History(),
+		"size": recordtest.Sizing(), "ci": recordtest.Gate(), "doctor": recordtest.Doctor()}
 	for kind, dir := range aRecordOfEachKind(t) {
 		result, err := report.Read(dir)
 		if err != nil && kind == "comparison" {
@@ -172,9 +178,115 @@ func TestClippedBreaksNoWord(t *testing.T) {
 	}{
 		{"one two three", 13, "one two three"}, {"one two three", 12, "one two …"}, {"one two three", 9, "one two …"},
 		{"one two three", 8, "one …"}, {"immeasurable", 4, "immeasurable"},
+		{"one two (three four)", 16, "one two …"}, {"one (two) three four", 16, "one (two) …"},
 	} {
 		if got := clipped(c.text, c.width); got != c.want {
 			t.Errorf("%q in %d: %q, want %q", c.text, c.width, got, c.want)
 		}
+	}
+}
+
+// A figure stays with its unit, and other words are free.
+func TestFiguresStayWithTheirUnits(t *testing.T) {
+	for text, want := range map[string]string{
+		"slower by 5 % now":  "slower by|5 % now",
+		"it took 12.5 ms":    "it took|12.5 ms",
+		"95 %, 3 runs":       "95 %, 3|runs",
+		"the p99 s of it":    "the p99 s|of it",
+		"1,200 ops/s (safe)": "1,200 ops/s|(safe)",
+	} {
+		if got := wrap(text, 11, "|"); strings.ReplaceAll(got, "\n|", "|") != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+	if got := clipped("it is 5 % slower", 9); got != "it is …" {
+		t.Errorf("clipped: %q", got)
+	}
+}
+
+// No kind of result shows a person an error as Go words it, wherever the record has it.
+func TestResultsHaveNoErrorsOfGo(t *testing.T) {
+	const ugly = "the ledger: server selection error: context deadline exceeded, current topology: { Type: Single, Servers: [{ Addr: " +
+		"db1:27017, Type: Unknown, Last error: dial tcp 10.0.0.1:27017: connect: connection refused }, ] }"
+	for name, result := range firstScreens(t) {
+		if name == record.KindSuite { // the reasons of its statements are shown as the record has them
+			continue
+		}
+		spoil(reflect.ValueOf(result), ugly)
+		for _, format := range []string{"text", verbose, "md"} {
+			var b bytes.Buffer
+			if err := printRecord(newOutlet(&b, maxLine), "there", result, format); err != nil {
+				t.Fatal(err)
+			}
+			if word := wording.Left(b.String()); word != "" {
+				t.Errorf("%s as %s has %q:\n%s", name, format, word, b.String())
+			}
+		}
+	}
+}
+
+// Messages have errors as a person reads them, and what other programs say is passed on as it is.
+func TestMessagesHaveNoErrorsOfGo(t *testing.T) {
+	var out, messages bytes.Buffer
+	env := filtered(&environment{stdout: &out, stderr: &messages, getenv: func(string) string { return "" }})
+	const text = "plimsoll: the agent is gone: read tcp 10.0.0.1:5->10.0.0.2:7: read: connection reset by peer\n"
+	for _, w := range []io.Writer{env.stdout, env.stderr} {
+		if _, err := io.WriteString(w, text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if out.String() != text || messages.String() != "plimsoll: the agent is gone: 10.0.0.2:7: connection reset\n" {
+		t.Errorf("%q, %q", out.String(), messages.String())
+	}
+}
+
+// spoil sets the fields of a result that have what went wrong.
+func spoil(v reflect.Value, text string) {
+	switch v.Kind() {
+	case reflect.Pointer, reflect.Interface:
+		if !v.IsNil() {
+			spoil(v.Elem(), text)
+		}
+	case reflect.Slice:
+		for i := range v.Len() {
+			spoil(v.Index(i), text)
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			f := v.Field(i)
+			switch name := v.Type().Field(i).Name; {
+			case !f.CanSet():
+			case f.Kind() == reflect.String && slices.Contains([]string{"Problem", "Why", "Evidence", "Reason", "Unread"}, name):
+				f.SetString(text)
+			case name == "Reasons" && f.Type() == reflect.TypeFor[[]string]():
+				f.Set(reflect.ValueOf([]string{text}))
+			default:
+				spoil(f, text)
+			}
+		}
+	}
+}
+
+// No golden file has an error as Go words it.
+func TestGoldenFilesHaveNoErrorsOfGo(t *testing.T) {
+	n := 0
+	for _, pattern := range []string{"testdata/text/*.golden", "testdata/*.txt", "../../report/testdata/*.md", "../../report/html/testdata/*.html"} {
+		files, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			n++
+			if word := wording.Left(string(text)); word != "" {
+				t.Errorf("%s has %q", file, word)
+			}
+		}
+	}
+	if n < 20 {
+		t.Errorf("only %d golden files were read", n)
 	}
 }

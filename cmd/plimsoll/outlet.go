@@ -10,6 +10,7 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/internal/redact"
 	"github.com/plimsoll-bench/plimsoll/internal/visible"
+	"github.com/plimsoll-bench/plimsoll/internal/wording"
 )
 
 // The longest printed lines, in characters. Logs of servers have lines of kilobytes; longer lines of a result come from
@@ -20,19 +21,23 @@ const (
 )
 
 // outlet is the way to standard output and standard error. It removes control characters and secrets of addresses from
-// everything that servers, records and files contain, and bounds the length of lines. It is safe for concurrent use.
+// everything that servers, records and files contain, and bounds the length of lines. That of standard error rewrites
+// errors of Go. It is safe for concurrent use.
 //
 // [direct] bypasses it for cursor sequences, the output of other programs, and addresses that the user requests.
 type outlet struct {
 	w      io.Writer
-	most   int // characters of a line
+	most   int                 // characters of a line
+	reword func(string) string // of messages: errors as a person reads them
 	screen screen
 	mu     sync.Mutex
 	begun  int    // characters of the current line
 	split  []byte // first bytes of an incomplete character
 }
 
-func newOutlet(w io.Writer, most int) *outlet { return &outlet{w: w, most: most} }
+func newOutlet(w io.Writer, most int) *outlet {
+	return &outlet{w: w, most: most, reword: func(s string) string { return s }}
+}
 
 // direct returns the writer behind an outlet.
 func direct(w io.Writer) io.Writer {
@@ -51,7 +56,7 @@ func (o *outlet) Write(b []byte) (int, error) {
 	var out bytes.Buffer
 	for line := range strings.Lines(visible.Lines(string(text[:whole]))) {
 		line, ended := strings.CutSuffix(line, "\n")
-		o.add(&out, redact.InText(line))
+		o.add(&out, o.reword(redact.InText(line)))
 		if ended {
 			out.WriteByte('\n')
 			o.begun = 0
@@ -98,6 +103,8 @@ func filtered(env *environment) *environment {
 		out.screen = screen{columns: env.columns()}
 		out.screen.colour = out.screen.columns > 0 && env.getenv("NO_COLOR") == "" && env.getenv("TERM") != "dumb"
 	}
-	own.stdout, own.stderr = out, newOutlet(env.stderr, maxMessage)
+	messages := newOutlet(env.stderr, maxMessage)
+	messages.reword = wording.Of
+	own.stdout, own.stderr = out, messages
 	return &own
 }

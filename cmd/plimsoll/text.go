@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"regexp"
 	"strings"
 	"unicode/utf8"
 
@@ -70,11 +71,29 @@ func (t *table) write(w io.Writer, indent string) {
 	}
 }
 
+// withUnits returns the pieces of a text between which a line may end: a figure stays with its unit.
+func withUnits(text string) []string {
+	var list []string
+	for _, word := range strings.Fields(text) {
+		if n := len(list); n > 0 && isUnit.MatchString(word) && endsInFigure.MatchString(list[n-1]) {
+			list[n-1] += " " + word
+			continue
+		}
+		list = append(list, word)
+	}
+	return list
+}
+
+var (
+	isUnit       = regexp.MustCompile(`^(%|pp|[nµm]?s|min|h|d|days?|hours?|minutes?|seconds?|[KMGT]i?B|B|ops/s|ok/s|ops/s/node|x|times|EUR|USD)[.,;:)]*$`)
+	endsInFigure = regexp.MustCompile(`(^|[^\pL\d])[0-9]([0-9.,]*[0-9])?$`)
+)
+
 // wrap breaks text into lines of at most width columns, plus indent for all but the first.
 func wrap(text string, width int, indent string) string {
 	var b strings.Builder
 	column := 0
-	for i, word := range strings.Fields(text) {
+	for i, word := range withUnits(text) {
 		n := utf8.RuneCountInString(word)
 		if i > 0 && column+1+n > width {
 			b.WriteString("\n" + indent)

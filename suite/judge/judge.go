@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/plimsoll-bench/plimsoll/internal/wording"
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/published"
 	"github.com/plimsoll-bench/plimsoll/record"
@@ -171,7 +172,7 @@ func (p *Part) Standing() string {
 	case p.Status == record.PartLeft || p.Status == record.PartFailed:
 		return string(p.Status) + ": " + cmp.Or(p.Problem, "reason not known")
 	case p.Unread != "":
-		return "cannot be read: " + p.Unread
+		return "cannot be read: " + wording.Of(p.Unread)
 	case p.Status == record.PartPlanned:
 		return "not begun"
 	case p.Result() == nil:
