@@ -284,12 +284,13 @@ func (g gap) sure(before float64) bool {
 // as long. A member that is the primary for a moment serves some clients, and others never hear of it.
 const momentMost = int64(1e9)
 
-// longestGap returns a gap with from -1 if there is none. Two gaps with a moment of successes between them count as one.
+// longestGap returns a gap with from -1 if there is none. Two gaps with a moment of successes between them are one.
 func longestGap(c course, w window, before float64) gap {
 	longest, last := gap{-1, -1, false}, gap{-1, -1, false}
 	for g := range gaps(c, w) {
 		if g.sure(before) {
-			if between := g.from - last.to; last.from >= 0 && between < min(momentMost, (g.to-g.from)/10, (last.to-last.from)/10) {
+			between := g.from - last.to
+			if last.from >= 0 && between < min(momentMost, (g.to-g.from)/10, (last.to-last.from)/10) {
 				g.from = last.from
 			}
 			last = g

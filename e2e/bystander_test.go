@@ -185,7 +185,8 @@ func (b *bystander) longest(since, until time.Time) *seen {
 	for i := 1; i < len(b.success); i++ {
 		g := seen{gap: b.success[i].Sub(b.success[i-1]), from: b.success[i-1]}
 		if g.gap >= time.Second {
-			if between := g.from.Sub(last.from.Add(last.gap)); last.gap > 0 && between < min(time.Second, g.gap/10, last.gap/10) {
+			between := g.from.Sub(last.from.Add(last.gap))
+			if last.gap > 0 && between < min(time.Second, g.gap/10, last.gap/10) {
 				g = seen{gap: b.success[i].Sub(last.from), from: last.from}
 			}
 			last = g

@@ -245,10 +245,11 @@ type DrillEffect struct {
 	// During is the same while the first fault was in effect, at most until the end of the load, of the operations that
 	// succeeded within their timeout, counted from when they were due.
 	During float64 `json:"during"`
-	// Outage is the longest time without a success of the load or, except in a class, of a probe beside it: from the last
-	// success before, or from when the next operation was sent, to the first success after. Successes that lasted less than
-	// a second, and less than a tenth of the time without any before and after them, do not end it. OutageFrom is its begin.
-	// Recovery is the time from the fault until 95 % of Before. Both are nanoseconds; -1 if it did not end.
+	// Outage is the longest time without a success of the load or, except in a class, of a probe beside it: from the
+	// last success before, or from when the next operation was sent, to the first success after. Successes that lasted
+	// less than a second, and less than a tenth of the time without any before and after them, do not end it.
+	// OutageFrom is its begin. Recovery is the time from the fault until 95 % of Before. Both are nanoseconds; -1 if it
+	// did not end.
 	Outage     int64 `json:"outage_ns"`
 	OutageFrom int64 `json:"outage_from_ns"`
 	Recovery   int64 `json:"recovery_ns"`

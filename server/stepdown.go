@@ -22,8 +22,8 @@ func StepDown() bson.D {
 }
 
 // StepDownRefused explains the error of a primary that did not hand over. A connection that the primary closed is no
-// refusal: before 4.2 it closed all when it stepped down, and it may still close them for other reasons. Then it returns
-// nil, as for no error.
+// refusal: before 4.2 it closed all when it stepped down, and it may still close them for other reasons. Then it
+// returns nil, as for no error.
 func StepDownRefused(primary string, err error) error {
 	var refused mongo.CommandError
 	switch {
