@@ -155,7 +155,7 @@ func TestResumeRefusesWhatIsNoStudy(t *testing.T) {
 		t.Errorf("an empty directory: %v", err)
 	}
 	missing := filepath.Join(t.TempDir(), "missing")
-	if _, err := Resume(t.Context(), missing, b.options("")); err == nil || !strings.Contains(err.Error(), "holds no study") {
+	if _, err := Resume(t.Context(), missing, b.options("")); err == nil || !strings.Contains(err.Error(), "does not exist") {
 		t.Errorf("no directory: %v", err)
 	}
 	if _, err := os.Stat(missing); !errors.Is(err, os.ErrNotExist) {
