@@ -197,6 +197,32 @@ func TestClientIsNoCapacity(t *testing.T) {
 	}
 }
 
+// No answer is above the highest rate that was offered, whichever steps were disturbed.
+func TestNoAnswerAboveWhatWasOffered(t *testing.T) {
+	atLeast := 0
+	for seed := range uint64(100) {
+		r := rand.New(rand.NewPCG(seed, 5))
+		g := target{capacity: 5000, noise: 0.02, r: r}
+		highest := 0.0
+		a, all := drive(from(2300, 2600), func(rate float64, seconds int) search.Outcome {
+			highest = max(highest, rate)
+			if r.Float64() < 0.15 {
+				return search.Outcome{Certainty: 0.5 * r.Float64()}
+			}
+			return g.run(rate, seconds)
+		})
+		if a.Rate > highest {
+			t.Errorf("seed %d: %+v after %d steps", seed, a, len(all))
+		}
+		if a.State == search.AtLeast && a.Rate == 2600 {
+			atLeast++
+		}
+	}
+	if atLeast < 80 {
+		t.Errorf("the highest rate is carried in %d of 100 searches", atLeast)
+	}
+}
+
 // With too few operations the search goes up, and never claims a rate.
 func TestTooFewOperations(t *testing.T) {
 	g := target{capacity: 5000, noise: 0.02, r: rand.New(rand.NewPCG(1, 4))}

@@ -150,10 +150,7 @@ func (s *Search) Next() (Step, bool) {
 
 // up raises the rate while everything holds, by more after some steps, because the first rate was far too low.
 func (s *Search) up(low float64) (Step, bool) {
-	highest := s.outcomes[len(s.outcomes)-1].Rate
-	for _, o := range s.outcomes {
-		highest = max(highest, o.Rate)
-	}
+	highest := s.highest()
 	if s.o.To > 0 && highest >= Rounded(s.o.To) { // rates are rounded
 		if s.confirmedAt(low) || low == 0 {
 			return Step{}, false
@@ -408,13 +405,15 @@ func (s *Search) Answer() Answer {
 		}
 		return ending(a, more, more, a.State)
 	case !bounded || s.atHighest(low) || high == client && client > 0 && !s.failedBelow(client):
-		a := Answer{State: AtLeast, Rate: low, Low: low, High: math.Inf(1), Trials: s.times(low)}
-		return ending(a, more, more || !s.confirmedAt(low), AtLeast)
+		return s.atLeast(low, more)
 	}
 	if s.model == nil {
 		s.model = newModel(s.outcomes)
 	}
 	a := s.model.answer()
+	if a.Rate > s.highest() { // the model expects more than was offered: what was missed there was chance
+		return s.atLeast(low, more)
+	}
 	far, confirming := s.side(FarBelow), 0
 	if s.unconfirmed() && far.n >= mostFar && far.held == 0 {
 		return ending(Answer{State: None, High: high}, more, more, None)
@@ -431,6 +430,20 @@ func (s *Search) Answer() Answer {
 		}
 	}
 	return ending(a, more, more || confirming < s.o.Confirm || s.side(Below).held == 0 || s.tooLow(), Found)
+}
+
+// atLeast is the answer that a rate holds, and nobody knows what more would.
+func (s *Search) atLeast(rate float64, more bool) Answer {
+	a := Answer{State: AtLeast, Rate: rate, Low: rate, High: math.Inf(1), Trials: s.times(rate)}
+	return ending(a, more, more || !s.confirmedAt(rate), AtLeast)
+}
+
+// highest is the highest rate that was offered.
+func (s *Search) highest() (rate float64) {
+	for _, o := range s.outcomes {
+		rate = max(rate, o.Rate)
+	}
+	return rate
 }
 
 // ending sets the state of an answer.
