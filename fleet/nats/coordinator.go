@@ -15,6 +15,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/plimsoll-bench/plimsoll/fleet"
+	"github.com/plimsoll-bench/plimsoll/internal/wait"
 )
 
 // Options are how a coordinator is opened.
@@ -397,10 +398,8 @@ func (c *Coordinator) create(ctx context.Context, config jetstream.StreamConfig)
 		if err == nil || !errors.As(err, &api) || api.ErrorCode != streamNotCreated || try == creations {
 			return err
 		}
-		select {
-		case <-time.After(retryEvery):
-		case <-ctx.Done():
-			return ctx.Err()
+		if err := wait.Sleep(ctx, retryEvery); err != nil {
+			return err
 		}
 	}
 }

@@ -108,3 +108,12 @@ func FuzzOf(f *testing.F) {
 		}
 	})
 }
+
+// Expressions are compiled when they are used first, so a wrong one would be found late.
+func TestAllExpressionsAreValid(t *testing.T) {
+	for _, r := range rules {
+		r.find()
+	}
+	twice()
+	left()
+}
