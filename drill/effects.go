@@ -281,7 +281,7 @@ func (g gap) sure(before float64) bool {
 }
 
 // momentMost is the longest time of successes that do not end an outage, where the gaps before and after are ten times
-// as long. A member that is the primary for a moment serves some clients, and others never hear of it.
+// as long. A member that is the primary for a moment serves some clients, and the others do not find it in time.
 const momentMost = int64(1e9)
 
 // longestGap returns a gap with from -1 if there is none. Two gaps with a moment of successes between them are one.

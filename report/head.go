@@ -351,11 +351,15 @@ func doubt(list []measure.Finding) string {
 	return "valid"
 }
 
-// answered is a document whose title is its answer. basis is what that is based on.
-func answered(title, basis string, validity []measure.Finding) *Document {
+// answered is a document whose title is its answer. basis is what that is based on. open is what keeps it from being
+// certain.
+func answered(title, basis string, validity []measure.Finding, open ...Point) *Document {
 	d := &Document{Title: title, Brief: doubt(validity), Grade: gradeOf(validity, record.Complete),
 		Findings: findingPoints(validity)}
-	d.conclude(validity, record.Complete, title, basis)
+	if len(open) > 0 && d.Grade == Good {
+		d.Grade = Warn
+	}
+	d.conclude(validity, record.Complete, title, basis, open...)
 	return d
 }
 

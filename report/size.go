@@ -74,18 +74,13 @@ func sizeNumber(x float64) string {
 
 // sizeDocument describes a size: reasons, price, measurements, alternatives, doubts.
 func sizeDocument(r *record.Sizing) *Document {
-	d := &Document{Title: sizeTitle(r), Grade: gradeOf(r.Validity, record.Complete), Findings: findingPoints(r.Validity)}
-	d.Brief = doubt(r.Validity)
 	var open []Point
 	if r.Verdict == record.SizeUnknown {
 		for _, reason := range r.Reasons {
 			open = append(open, Point{Warn, "", reason})
 		}
-		if d.Grade == Good {
-			d.Grade = Warn
-		}
 	}
-	d.conclude(r.Validity, record.Complete, sizeTitle(r), "", open...)
+	d := answered(sizeTitle(r), "", r.Validity, open...)
 	d.Summary = sizeSummary(r)
 	d.Sections = appendFilled(nil, Section{ID: "reasons", Title: "reasons", Lines: r.Reasons}, sizePrice(r),
 		sizeChoices(r), sizeRefused(r), sizeMultipliers(r), sizeWorkloads(r), sizeObjectives(r))
