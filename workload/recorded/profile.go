@@ -29,10 +29,13 @@ func ReadProfile(doc bson.Raw) (Operation, error) {
 	if app, _ := doc.Lookup("appName").StringValueOK(); strings.HasPrefix(app, AppName) {
 		return op, Internal
 	}
+	cmd, ok := doc.Lookup("command").DocumentOK()
 	if kind == "getmore" {
+		if origin, _ := doc.Lookup("originatingCommand").DocumentOK(); ok && op.continues(cmd, origin) {
+			return op, nil
+		}
 		return op, GetMore
 	}
-	cmd, ok := doc.Lookup("command").DocumentOK()
 	if !ok {
 		return op, Foreign
 	}
@@ -50,6 +53,10 @@ func (op *Operation) readResult(doc bson.Raw) {
 			op.Docs = n
 		}
 	}
+	if views, ok := doc.Lookup("resolvedViews").ArrayOK(); ok {
+		op.resolve(views)
+	}
+	op.Modified, op.Examined, op.Results = number(doc, "nModified"), number(doc, "docsExamined"), true
 	op.Bytes = max(number(doc, "responseLength"), number(doc, "reslen"))
 	op.Plan, _ = doc.Lookup("planSummary").StringValueOK()
 	_, err := doc.LookupErr("errCode")

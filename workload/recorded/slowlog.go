@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"iter"
 	"strings"
@@ -41,6 +42,10 @@ type logAttributes struct {
 	Inserted  int64           `json:"ninserted"`
 	Deleted   int64           `json:"ndeleted"`
 	Matched   int64           `json:"nMatched"`
+	Modified  int64           `json:"nModified"`
+	Examined  int64           `json:"docsExamined"`
+	Origin    json.RawMessage `json:"originatingCommand"`
+	Views     json.RawMessage `json:"resolvedViews"`
 	Reply     int64           `json:"reslen"`
 	Plan      string          `json:"planSummary"`
 	ErrorCode int             `json:"errCode"`
@@ -130,6 +135,14 @@ func readLogLine(line []byte) (Operation, error) {
 		return op, Damaged
 	}
 	op.Docs = max(a.Returned, a.Inserted, a.Deleted, a.Matched)
+	if len(a.Views) > 0 {
+		var doc bson.Raw
+		if bson.UnmarshalExtJSON(fmt.Appendf(nil, `{"v": %s}`, a.Views), false, &doc) == nil {
+			views, _ := doc.Lookup("v").ArrayOK()
+			op.resolve(views)
+		}
+	}
+	op.Modified, op.Examined, op.Results = a.Modified, a.Examined, true
 	op.Bytes, op.Plan, op.Failed = a.Reply, a.Plan, a.ErrorCode != 0
 	if strings.HasPrefix(a.App, AppName) {
 		return op, Internal
@@ -140,6 +153,12 @@ func readLogLine(line []byte) (Operation, error) {
 	}
 	db, _ := cmd.Lookup("$db").StringValueOK()
 	err := op.fromCommand(a.Namespace, db, cmd)
+	if err == GetMore && len(a.Origin) > 0 {
+		var origin bson.Raw
+		if bson.UnmarshalExtJSON(a.Origin, false, &origin) == nil && op.continues(cmd, origin) {
+			err = nil
+		}
+	}
 	if err == nil && shortened(l.Truncated, "command") {
 		op.Cut, op.Command = true, nil
 	}
