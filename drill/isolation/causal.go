@@ -1,0 +1,78 @@
+package isolation
+
+// causal finds reads that lack a version of their causal past: what their session and the writers of what it read had seen
+// or written before. Clocks of sessions say what is in the past of each transaction, so the cost grows with transactions ×
+// sessions (as in Biswas and Enea, 2019).
+func (c *check) causal(edges []edge) {
+	order, before := c.causalOrder(edges)
+	sessions := map[int32]int32{}
+	for t := range c.h.Transactions {
+		if _, ok := sessions[c.h.Transactions[t].Session]; !ok {
+			sessions[c.h.Transactions[t].Session] = int32(len(sessions))
+		}
+	}
+	k := len(sessions)
+	clocks := make([]int32, len(c.h.Transactions)*k) // of each transaction: how many of each session are in its past, with itself
+	position := make([]int32, len(c.h.Transactions))
+	count := make([]int32, k)
+	for _, t := range order {
+		own := clocks[int(t)*k : int(t+1)*k]
+		for _, b := range before[t] {
+			for i, n := range clocks[int(b)*k : int(b+1)*k] {
+				own[i] = max(own[i], n)
+			}
+		}
+		if c.h.Transactions[t].Outcome != Committed {
+			continue // its session does not know it; it carries the past of what it wrote
+		}
+		s := sessions[c.h.Transactions[t].Session]
+		count[s]++
+		position[t], own[s] = count[s], count[s]
+	}
+	for i := range c.reads {
+		r := &c.reads[i]
+		if position[r.transaction] == 0 {
+			continue // in a cycle, which was found
+		}
+		past := clocks[int(r.transaction)*k : int(r.transaction+1)*k]
+		for n := r.n; ; {
+			v, _ := c.chains[r.key].next(n)
+			if v == nil {
+				break
+			}
+			if p := position[v.writer]; v.writer != r.transaction && p > 0 && p <= past[sessions[c.h.Transactions[v.writer].Session]] {
+				c.found(Stale, func() Anomaly { return c.pair(r.transaction, v.writer, r.key, v.n, v.id) })
+				break
+			}
+			n = v.n
+		}
+	}
+}
+
+// causalOrder returns the transactions after all that they depend on by sessions and reads, and those dependencies.
+// Transactions in or behind a cycle are left out.
+func (c *check) causalOrder(edges []edge) (order []int32, before [][]int32) {
+	before = make([][]int32, len(c.live))
+	after := make([][]int32, len(c.live))
+	waits := make([]int32, len(c.live))
+	for _, e := range edges {
+		if e.kind == WR || e.kind == Session {
+			before[e.to] = append(before[e.to], e.from)
+			after[e.from] = append(after[e.from], e.to)
+			waits[e.to]++
+		}
+	}
+	for t := range c.live {
+		if c.live[t] && waits[t] == 0 {
+			order = append(order, int32(t))
+		}
+	}
+	for i := 0; i < len(order); i++ {
+		for _, t := range after[order[i]] {
+			if waits[t]--; waits[t] == 0 {
+				order = append(order, t)
+			}
+		}
+	}
+	return order, before
+}
