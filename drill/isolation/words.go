@@ -3,6 +3,7 @@ package isolation
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
 )
@@ -118,5 +119,5 @@ func (h *History) edge(a Anomaly, i int, e Edge) string {
 		return fmt.Sprintf("%s before %s: both are of one session, one after the other", from, to)
 	}
 	apart := h.Transactions[a.Transactions[next]].Began - h.Transactions[a.Transactions[i]].Ended
-	return fmt.Sprintf("%s before %s: %s had ended %s before %s began", from, to, from, figure.Duration(apart), to)
+	return fmt.Sprintf("%s before %s: %s had ended %s before %s began", from, to, from, figure.Duration(time.Duration(apart)), to)
 }
