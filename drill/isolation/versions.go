@@ -16,6 +16,7 @@ type write struct {
 	place       int64 // its number, Unplaced if nobody saw it
 	last        bool  // its transaction wrote the key no later
 	shown       bool  // another transaction or the final read saw it
+	replaced    bool  // another one has its place: a lost update
 }
 
 // version is one version of a key.
@@ -286,10 +287,24 @@ func (c *check) order() {
 			}
 		}
 		in.versions = c.conflicts(key, kept)
+		c.imply(in)
 		if in.complete() {
 			c.completeKeys++
 		}
 		c.serverOrder(in)
+	}
+}
+
+// imply marks what was seen through a later version: whoever saw a version saw that the one before was there.
+func (c *check) imply(in *chain) {
+	for i := len(in.versions) - 1; i > 0; i-- {
+		v, before := &in.versions[i], &in.versions[i-1]
+		if v.shown && v.linked && before.n == v.n-1 && before.id == v.prev {
+			before.shown = true
+			if w := c.writeOf(before.id); w != nil {
+				w.shown = true
+			}
+		}
 	}
 }
 
@@ -305,6 +320,11 @@ func (c *check) conflicts(key uint32, sorted []version) []version {
 		class := Conflict
 		if kept[last].linked && v.linked && kept[last].prev == v.prev {
 			class = LostUpdate
+			for _, id := range []ID{kept[last].id, v.id} {
+				if w := c.writeOf(id); w != nil {
+					w.replaced = true
+				}
+			}
 		}
 		first := kept[last].writer
 		c.found(class, func() Anomaly { return c.pair(first, v.writer, key, v.n, v.id) })
@@ -369,7 +389,7 @@ func (c *check) torn() {
 			case !w.last:
 			case w.shown:
 				there = i
-			case complete[w.key]:
+			case complete[w.key] && !w.replaced:
 				missing = i
 			}
 		}
