@@ -66,7 +66,7 @@ func TestPlants(t *testing.T) {
 func TestWriteSkew(t *testing.T) {
 	skewed := 0
 	for seed := range uint64(20) {
-		s := isolationtest.Simulate(isolationtest.Options{Seed: seed, Transactions: 1000})
+		s := isolationtest.Simulate(isolationtest.Options{Seed: seed, Transactions: 1000, Keys: 30})
 		if v := isolation.Check(&s.History, isolation.Serializable); v.Forbidden() > 0 {
 			skewed++
 			if v.Counts[isolation.WriteSkew] != v.Forbidden() {
