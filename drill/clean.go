@@ -17,7 +17,6 @@ import (
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/platform"
 	"github.com/plimsoll-bench/plimsoll/record"
-	"github.com/plimsoll-bench/plimsoll/run"
 	"github.com/plimsoll-bench/plimsoll/server"
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
@@ -59,7 +58,7 @@ func CleaningOf(d *record.Drill) (c Cleaning, err error) {
 		}
 	}
 	if asked.Workload.Name != spec.WorkloadLedger {
-		c.Collections, err = run.Collections(asked)
+		c.Collections, err = collectionsOf(asked)
 	}
 	return c, err
 }

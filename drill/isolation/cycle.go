@@ -116,6 +116,8 @@ func classify(cycle []edge) Class {
 		return Circular
 	case count[Session] == 0 && inRow:
 		return WriteSkew
+	case count[Session] == 0 && len(cycle) == 2 && count[RW] == 1 && count[WW] == 1 && cycle[0].key == cycle[1].key:
+		return LostUpdate
 	case count[Session] == 0 && missed == 1:
 		return ReadSkew
 	case count[Session] == 0:

@@ -30,7 +30,8 @@ type Op struct {
 	// ID is the version that was read or written, and N its number: 0 before the load, [Unplaced] for blind writes.
 	ID ID
 	N  int64
-	// Prev is the version before, as the read or the write returned it.
+	// Prev is the version before, as the read or the write returned it. 0 is not known, unless N is 1: the version before
+	// the load.
 	Prev ID
 }
 

@@ -229,8 +229,8 @@ func (c *check) put(o *Op, t int32) {
 		in.versions = append(in.versions, version{shown: true, writer: nobody})
 		c.chains[o.Key] = in
 	}
-	c.place(in, version{n: o.N, id: o.ID, prev: o.Prev, linked: o.N > 0, shown: !o.Write}, t)
-	if o.N > 0 {
+	c.place(in, version{n: o.N, id: o.ID, prev: o.Prev, linked: o.Prev != 0 || o.N == 1, shown: !o.Write}, t)
+	if o.Prev != 0 || o.N == 1 {
 		c.place(in, version{n: o.N - 1, id: o.Prev, shown: true}, t)
 	}
 }
