@@ -170,7 +170,7 @@ func isolationText(r *record.DrillRound) string {
 	if n > 0 {
 		through = " through " + figure.Plural(n, "fault")
 	}
-	if i.Promise == isolation.Nothing.String() {
+	if i.Promise == record.NoIsolation {
 		return fmt.Sprintf("nothing is promised for %s transactions%s, because %s", figure.Count(i.Committed), through, i.Why)
 	}
 	return fmt.Sprintf("%s held for %s transactions%s", i.Promise, figure.Count(i.Committed), through)

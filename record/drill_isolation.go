@@ -2,6 +2,9 @@ package record
 
 import "strings"
 
+// NoIsolation is the promise of settings that promise nothing.
+const NoIsolation = "nothing"
+
 // IsolationResult is what the transactions of a drill show about the isolation that their settings promise.
 type IsolationResult struct {
 	// Promise is what the settings promise, in the words of the literature, such as "snapshot isolation"; "nothing" if
