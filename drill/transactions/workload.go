@@ -82,10 +82,23 @@ func New(o Options) *Keeper {
 func (k *Keeper) Registers() (docs [][]byte) {
 	for key := range uint32(k.epochs * keysPerEpoch) {
 		doc := k.appendID([]byte{0, 0, 0, 0}, key)
+		doc = bsoncore.AppendInt64Element(doc, markField, int64(k.o.Mark))
 		doc = bsoncore.AppendInt64Element(doc, "n", 0)
 		docs = append(docs, rawbson.Close(bsoncore.AppendInt64Element(doc, "v", 0), 0))
 	}
 	return docs
+}
+
+// markField says in each register which round wrote it.
+const markField = "mark"
+
+// Mark returns which round wrote a document; ok is false if no round did.
+func Mark(doc []byte) (mark uint32, ok bool) {
+	d := bsoncore.Document(doc)
+	id, first := d.Lookup("_id").AsInt64OK()
+	value, second := d.Lookup(markField).AsInt64OK()
+	_, _, third := Register(doc)
+	return uint32(value), first && second && third && uint32(id>>32) == uint32(value)
 }
 
 // appendID appends the element _id of a register: the mark of the round and the key, mixed so that neighbours are on
