@@ -48,7 +48,8 @@ func (r *round) prepareTransactions(ctx context.Context) error {
 		Writers: max(1, int(asked.Load.Workers))})
 	r.operations.observed.keeper = k
 	if r.target.sharded() && r.target.lab != nil {
-		if err := run.SpreadOver(ctx, r.target.uri, asked, []string{transactions.Collection}, true, r.drill.progress.Step); err != nil {
+		err := run.SpreadOver(ctx, r.target.uri, asked, []string{transactions.Collection}, true, r.drill.progress.Step)
+		if err != nil {
 			return &run.Error{Stage: run.Reaching, Err: err}
 		}
 	}
@@ -151,7 +152,7 @@ func (g *guarantees) isolation() (isolation.Promise, string) {
 	case concern == "snapshot":
 		return isolation.StrongSnapshot, "read concern snapshot and w:majority on a replica set, with the reads on the primary"
 	}
-	return isolation.Snapshot, "w:majority on a replica set; each transaction reads one snapshot of the primary, whatever its read concern is"
+	return isolation.Snapshot, "w:majority on a replica set; each transaction reads one snapshot of the primary with every read concern"
 }
 
 // isolationText is the sentence about transactions that held.

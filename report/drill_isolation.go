@@ -41,7 +41,7 @@ func drillIsolation(r *record.DrillRound) Section {
 		return s
 	}
 	s.Lines = append(s.Lines, fmt.Sprintf("Promised is %s: %s.", i.Promise, i.Why),
-		fmt.Sprintf("%s committed, %s were aborted, and %s have no answer and were seen by nobody. They made %s and %s between them. "+
+		fmt.Sprintf("%s committed, %s were aborted, and %s have no answer, and no read saw them. They made %s and %s between them. "+
 			"Judging took %s.", figure.Plural(int(i.Committed), "transaction"), figure.Count(i.Aborted), figure.Count(i.Unknown),
 			figure.Plural(int(i.Reads), "read"), figure.Plural(int(i.Edges), "dependency"), seconds(i.Seconds)))
 	if i.Complete < i.Registers {

@@ -1,9 +1,9 @@
 package isolation
 
-// causal finds reads that lack a version of their causal past: what earlier transactions of their session wrote and read,
-// and what was in the past of the writers of that. Reads of one transaction are not compared with each other, because
-// several shards answer them at different times. Clocks of sessions say what is in the past of each transaction, so the
-// cost grows with transactions × sessions (as in Biswas and Enea, 2019).
+// causal finds reads that lack a version of their causal past: what earlier transactions of their session wrote and
+// read, and what was in the past of the writers of that. Reads of one transaction are not compared with each other,
+// because several shards answer them at different times. Clocks of sessions say what is in the past of each
+// transaction, so the cost grows with transactions × sessions (as in Biswas and Enea, 2019).
 func (c *check) causal(edges []edge) {
 	order, before := c.causalOrder(edges)
 	sessions := map[int32]int32{}
@@ -13,7 +13,8 @@ func (c *check) causal(edges []edge) {
 		}
 	}
 	k := len(sessions)
-	clocks := make([]int32, len(c.h.Transactions)*k) // of each transaction: how many of each session are in its past, with itself
+	// Of each transaction: how many of each session are in its past, with itself.
+	clocks := make([]int32, len(c.h.Transactions)*k)
 	position := make([]int32, len(c.h.Transactions))
 	previous := make([]int32, len(c.h.Transactions)) // in the session
 	for t := range previous {
@@ -51,7 +52,8 @@ func (c *check) causal(edges []edge) {
 			if v == nil {
 				break
 			}
-			if p := position[v.writer]; v.writer != r.transaction && p > 0 && p <= past[sessions[c.h.Transactions[v.writer].Session]] {
+			known := past[sessions[c.h.Transactions[v.writer].Session]]
+			if p := position[v.writer]; v.writer != r.transaction && p > 0 && p <= known {
 				c.found(Stale, func() Anomaly { return c.pair(r.transaction, v.writer, r.key, v.n, v.id) })
 				break
 			}

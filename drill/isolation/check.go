@@ -6,8 +6,8 @@ const MostExamples = 5
 // Verdict is what a history shows. Counts of cycles are lower bounds.
 type Verdict struct {
 	Promise Promise
-	// Transactions are all attempts. Committed had an effect: acknowledged, or without an answer and seen; Unknown are those
-	// without an answer that nobody saw; Aborted had none.
+	// Transactions are all attempts. Committed had an effect: acknowledged, or without an answer and seen; Unknown are
+	// those without an answer that nobody saw; Aborted had none.
 	Transactions, Committed, Unknown, Aborted int64
 	// Reads are versions that acknowledged transactions read and did not write themselves. Edges are the dependencies.
 	Reads, Edges int64
@@ -31,8 +31,8 @@ type Anomaly struct {
 	ID  ID
 }
 
-// Edge is why a transaction comes before the next one: the key and the number of the version that both used. A read of an
-// older version has the number of the version that it missed.
+// Edge is why a transaction comes before the next one: the key and the number of the version that both used. A read of
+// an older version has the number of the version that it missed.
 type Edge struct {
 	Kind Kind
 	Key  uint32
@@ -49,8 +49,8 @@ func (v *Verdict) Forbidden() (n int64) {
 	return n
 }
 
-// Add adds the verdict about other keys under the same promise. Its examples keep their transactions, which are indices of
-// their own history, so they have been put into words before.
+// Add adds the verdict about other keys under the same promise. Its examples keep their transactions, which are indices
+// of their own history, so they have been put into words before.
 func (v *Verdict) Add(o Verdict) {
 	v.Promise = o.Promise
 	v.Transactions += o.Transactions
@@ -129,8 +129,8 @@ var levels = []level{
 	{kinds: []Kind{WW, WR, RW, RWW}, first: WriteSkew},
 }
 
-// cycles searches at each level. A component with a transaction of a forbidden cycle that was found before is not counted
-// again.
+// cycles searches at each level. A component with a transaction of a forbidden cycle that was found before is not
+// counted again.
 func (c *check) cycles(edges []edge) {
 	g := newGraph(len(c.h.Transactions), edges)
 	g.addRealTime(c.h.Transactions, c.live)

@@ -3,8 +3,8 @@ package isolation
 // maxSteps bounds the search for a short cycle in one component, in arcs. The first search always ends.
 const maxSteps = 200_000
 
-// shortest returns the edges of a short cycle through a component: the shortest one, if the component is not very large.
-// Real-time steps are edges without a key.
+// shortest returns the edges of a short cycle through a component: the shortest one, if the component is not very
+// large. Real-time steps are edges without a key.
 func (g *graph) shortest(component []int32) (best []edge) {
 	s := &search{g: g, member: make(map[int32]bool, len(component))}
 	for _, node := range component {

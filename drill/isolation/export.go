@@ -13,8 +13,8 @@ import (
 // Format is a format of histories that another checker reads.
 type Format string
 
-// The formats: operations of Jepsen as EDN and as lines of JSON for elle-cli, both with lists that transactions append to,
-// and the operations of Plume, which knows single values.
+// The formats: operations of Jepsen as EDN and as lines of JSON for elle-cli, both with lists that transactions append
+// to, and the operations of Plume, which knows single values.
 const (
 	EDN   Format = "edn"
 	JSON  Format = "json"
@@ -24,8 +24,8 @@ const (
 // Formats are all formats.
 var Formats = []Format{EDN, JSON, Plume}
 
-// Export writes a history for another checker. A version becomes the list of all versions of its key up to it, which is what
-// list-append of Elle needs; versions that nobody saw are missing in these lists. Times are nanoseconds.
+// Export writes a history for another checker. A version becomes the list of all versions of its key up to it, which is
+// what list-append of Elle needs; versions that nobody saw are missing in these lists. Times are nanoseconds.
 func (h *History) Export(out io.Writer, format Format) error {
 	w := bufio.NewWriter(out)
 	if format == Plume {

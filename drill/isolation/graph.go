@@ -60,8 +60,8 @@ func (c *check) dependencies() []edge {
 	return append(edges, c.sessions()...)
 }
 
-// sessions returns the edges from each transaction to the next one of its session. What has no answer may take effect later
-// than the next one.
+// sessions returns the edges from each transaction to the next one of its session. What has no answer may take effect
+// later than the next one.
 func (c *check) sessions() (edges []edge) {
 	order := make([]int32, 0, len(c.live))
 	for t := range c.live {
@@ -88,8 +88,8 @@ func (c *check) sessions() (edges []edge) {
 	return edges
 }
 
-// graph are the transactions and barriers with their edges. In a product graph, transaction t is the nodes 2t and 2t+1, and
-// only the first one has rw edges; else it is the node 2t. Barriers follow.
+// graph are the transactions and barriers with their edges. In a product graph, transaction t is the nodes 2t and 2t+1,
+// and only the first one has rw edges; else it is the node 2t. Barriers follow.
 type graph struct {
 	allowed [kinds]bool
 	product bool
@@ -220,8 +220,8 @@ func (g *graph) next(node, i int32) (a arc, after int32, ok bool) {
 	return arc{}, i, false
 }
 
-// components returns the strongly connected components with more than one node (Tarjan, 1972), without recursion, because
-// paths are as long as histories.
+// components returns the strongly connected components with more than one node (Tarjan, 1972), without recursion,
+// because paths are as long as histories.
 func (g *graph) components() (components [][]int32) {
 	type frame struct{ node, next int32 }
 	n := g.nodes()

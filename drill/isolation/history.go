@@ -30,13 +30,14 @@ type Op struct {
 	// ID is the version that was read or written, and N its number: 0 before the load, [Unplaced] for blind writes.
 	ID ID
 	N  int64
-	// Prev is the version before, as the read or the write returned it. 0 is not known, unless N is 1: the version before
-	// the load.
+	// Prev is the version before, as the read or the write returned it. 0 is not known, unless N is 1: the version
+	// before the load.
 	Prev ID
 }
 
-// Transaction is one attempt of a transaction, or one operation outside of transactions. Times are nanoseconds of one clock;
-// where several clocks were compared, Began is at the earliest and Ended at the latest. Ended is 0 if no answer came.
+// Transaction is one attempt of a transaction, or one operation outside of transactions. Times are nanoseconds of one
+// clock; where several clocks were compared, Began is at the earliest and Ended at the latest. Ended is 0 if no answer
+// came.
 type Transaction struct {
 	Session      int32
 	Outcome      Outcome
@@ -103,8 +104,8 @@ func (c Class) String() string { return names[c] }
 // Promise is the isolation that settings promise.
 type Promise uint8
 
-// The promises. Each later one forbids what an earlier one forbids, but for snapshot isolation, which does not forbid what
-// only the causal order of sessions shows.
+// The promises. Each later one forbids what an earlier one forbids, but for snapshot isolation, which does not forbid
+// what only the causal order of sessions shows.
 const (
 	Nothing Promise = iota
 	ReadCommitted

@@ -26,8 +26,8 @@ func TestClean(t *testing.T) {
 }
 
 func TestPlants(t *testing.T) {
-	promises := []isolation.Promise{isolation.ReadCommitted, isolation.Causal, isolation.Snapshot, isolation.SessionSnapshot,
-		isolation.StrongSnapshot, isolation.Serializable}
+	promises := []isolation.Promise{isolation.ReadCommitted, isolation.Causal, isolation.Snapshot,
+		isolation.SessionSnapshot, isolation.StrongSnapshot, isolation.Serializable}
 	for _, plant := range isolationtest.Plants {
 		t.Run(plant.Name, func(t *testing.T) {
 			for _, size := range []int{20, 1000} {

@@ -36,7 +36,8 @@ type chain struct {
 	last     int64 // the number of the final version, Unplaced if the final read lacks the key
 }
 
-// next returns the first version after a number that a transaction of the history wrote, and whether it follows at once.
+// next returns the first version after a number that a transaction of the history wrote, and whether it follows at
+// once.
 func (c *chain) next(n int64) (v *version, adjacent bool) {
 	i, _ := slices.BinarySearchFunc(c.versions, n+1, func(v version, n int64) int { return cmp.Compare(v.n, n) })
 	for ; i < len(c.versions); i++ {
@@ -106,8 +107,8 @@ func (c *check) writeOf(id ID) *write {
 	return nil
 }
 
-// decideUnknown finds which transactions have an effect: those with an acknowledged commit, and those without an answer of
-// which a write was seen. The writes of aborted ones that were seen are dirty reads.
+// decideUnknown finds which transactions have an effect: those with an acknowledged commit, and those without an answer
+// of which a write was seen. The writes of aborted ones that were seen are dirty reads.
 func (c *check) decideUnknown() {
 	c.live = make([]bool, len(c.h.Transactions))
 	saw := func(by int32, id ID) {
@@ -137,8 +138,8 @@ func (c *check) decideUnknown() {
 	}
 }
 
-// observe goes through what committed transactions and the final read saw, finds anomalies that need no cycle, and collects
-// the versions of all keys and the reads between transactions.
+// observe goes through what committed transactions and the final read saw, finds anomalies that need no cycle, and
+// collects the versions of all keys and the reads between transactions.
 func (c *check) observe() {
 	c.chains = make(map[uint32]*chain)
 	for t := range c.h.Transactions {
@@ -190,8 +191,8 @@ func (c *check) operation(t int32, at int, o *Op) {
 	}
 }
 
-// valid judges a version that somebody saw by its writer alone, and reports whether a transaction that has an effect wrote
-// it.
+// valid judges a version that somebody saw by its writer alone, and reports whether a transaction that has an effect
+// wrote it.
 func (c *check) valid(t int32, key uint32, n int64, id ID) bool {
 	if id == 0 {
 		if n != 0 {
@@ -374,8 +375,8 @@ func (c *check) snapshotTimes() {
 	}
 }
 
-// torn finds transactions of which some writes are there and others not, and those that were acknowledged and are gone. A
-// write is missing only if all versions of its key were seen.
+// torn finds transactions of which some writes are there and others not, and those that were acknowledged and are gone.
+// A write is missing only if all versions of its key were seen.
 func (c *check) torn() {
 	complete := make(map[uint32]bool, len(c.chains))
 	for key, in := range c.chains {

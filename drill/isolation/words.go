@@ -40,11 +40,11 @@ func (a *Anomaly) sentence() string {
 	}
 	switch a.Class {
 	case Torn:
-		return fmt.Sprintf("A is there in part: its write to key %d is missing, another one is there", a.Key)
+		return fmt.Sprintf("A was applied in part: its write to key %d is missing, and another one is present", a.Key)
 	case Lost:
-		return fmt.Sprintf("A was acknowledged, and its writes are gone: the one to key %d is not among all of its versions", a.Key)
+		return fmt.Sprintf("A was acknowledged and is lost: its write to key %d is not among all versions of that key", a.Key)
 	case Garbage:
-		return fmt.Sprintf("%s read %s with the value %d, which nobody wrote there", by, where, a.ID)
+		return fmt.Sprintf("%s read %s with the value %d, and no client wrote it", by, where, a.ID)
 	case Future:
 		return fmt.Sprintf("A read %s and ended before B, which wrote it, began", where)
 	case Duplicate:
@@ -54,14 +54,14 @@ func (a *Anomaly) sentence() string {
 	case LostUpdate:
 		return fmt.Sprintf("A and B replaced the same version of key %d: each wrote version %d", a.Key, a.N)
 	case Internal:
-		return fmt.Sprintf("A wrote key %d, and then found version %d of somebody else", a.Key, a.N)
+		return fmt.Sprintf("A wrote key %d, and then found version %d of another transaction", a.Key, a.N)
 	case NonRepeatable:
 		return fmt.Sprintf("A read key %d twice, and the second time it was version %d", a.Key, a.N)
 	case DirtyRead:
 		if len(a.Transactions) == 1 {
-			return fmt.Sprintf("the final read found %s of A, which was aborted", where)
+			return fmt.Sprintf("the final read found %s of A, but A was aborted", where)
 		}
-		return fmt.Sprintf("A read %s of B, which was aborted", where)
+		return fmt.Sprintf("A read %s of B, but B was aborted", where)
 	case Intermediate:
 		if len(a.Transactions) == 1 {
 			return fmt.Sprintf("the final read found %s, which A itself replaced", where)

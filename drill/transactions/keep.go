@@ -51,7 +51,7 @@ func (s *session) settle(_ *workload.Op, st *load.Settlement) {
 	default:
 		t.Outcome, t.Ended = isolation.Unknown, 0
 	}
-	if t.Outcome == isolation.Committed && slices.ContainsFunc(t.Ops, func(o isolation.Op) bool { return !o.Write && o.N < 0 }) {
+	if t.Outcome == isolation.Committed {
 		// A read without a register is in the count of wrong reads. What else the transaction read is not known.
 		t.Ops = slices.DeleteFunc(t.Ops, func(o isolation.Op) bool { return !o.Write && o.N < 0 })
 	}
@@ -68,7 +68,11 @@ func (s *session) settle(_ *workload.Op, st *load.Settlement) {
 
 // refused reports whether an outcome of a single write proves that it was not applied.
 func refused(o store.Outcome) bool {
-	return o == store.NotApplied || o == store.Overloaded || o == store.Rejected || o == store.Conflict || o == store.NotFound
+	switch o {
+	case store.NotApplied, store.Overloaded, store.Rejected, store.Conflict, store.NotFound:
+		return true
+	}
+	return false
 }
 
 func (s *session) server(name string) uint16 {

@@ -42,7 +42,8 @@ const (
 const (
 	// keysPerEpoch are few, so that transactions meet, and enough for most of them to commit.
 	keysPerEpoch = 200
-	// reuse is how far the choice of keys is from even: the mean of the exponential distribution, in shares of the keys.
+	// reuse is how far the choice of keys is from even: the mean of the exponential distribution, in shares of the
+	// keys.
 	reuse = 0.25
 )
 
@@ -281,8 +282,8 @@ func (s *session) write(key uint32) {
 	b = rawbson.Close(b, 0)
 	s.changes[len(s.changes)-1] = b
 	s.statements = append(s.statements, workload.Statement{Filter: s.filter(key), Update: b})
-	s.requests = append(s.requests, workload.Request{Verb: workload.Update, Class: workload.NoClass, Collection: Collection,
-		Updates: s.statements[len(s.statements)-1 : len(s.statements) : len(s.statements)]})
+	s.requests = append(s.requests, workload.Request{Verb: workload.Update, Class: workload.NoClass,
+		Collection: Collection, Updates: s.statements[len(s.statements)-1 : len(s.statements) : len(s.statements)]})
 }
 
 // verify keeps what a read returned. A register cannot be absent.

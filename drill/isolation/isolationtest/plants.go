@@ -9,8 +9,8 @@ import (
 // Plant is one fault of a store, put into a history.
 type Plant struct {
 	Name string
-	// Classes are what a checker may call it, and Allowed the promises that it keeps. Under causal consistency it may be
-	// allowed or not, depending on what its session saw before, if Either says so.
+	// Classes are what a checker may call it, and Allowed the promises that it keeps. Under causal consistency it may
+	// be allowed or not, depending on what its session saw before, if Either says so.
 	Classes []isolation.Class
 	Allowed []isolation.Promise
 	Either  bool
@@ -63,16 +63,16 @@ func (s *Simulation) readOnly(ok func(t int) bool, but ...int) int {
 	for range tries {
 		t := s.rng.IntN(len(s.Transactions))
 		one := &s.Transactions[t]
-		if one.Outcome == isolation.Committed && !slices.ContainsFunc(one.Ops, func(o isolation.Op) bool { return o.Write }) &&
-			!slices.Contains(but, t) && (ok == nil || ok(t)) {
+		writes := slices.ContainsFunc(one.Ops, func(o isolation.Op) bool { return o.Write })
+		if one.Outcome == isolation.Committed && !writes && !slices.Contains(but, t) && (ok == nil || ok(t)) {
 			return t
 		}
 	}
 	return -1
 }
 
-// written chooses a version of a committed transaction that wrote its key once and knows the version before, which is also
-// of a committed transaction or of before the load.
+// written chooses a version of a committed transaction that wrote its key once and knows the version before, which is
+// also of a committed transaction or of before the load.
 func (s *Simulation) written(ok func(p place) bool) *place {
 	for range tries {
 		t := s.rng.IntN(len(s.Transactions))
@@ -267,8 +267,8 @@ func longFork(s *Simulation) bool {
 		}
 		b := s.written(func(p place) bool {
 			one, other := &s.Transactions[p.t], &s.Transactions[a.t]
-			return p.t != a.t && p.key != a.key && one.Began < other.Ended && other.Began < one.Ended && s.readable(p.key, p.N) &&
-				s.readable(p.key, p.N-1)
+			return p.t != a.t && p.key != a.key && one.Began < other.Ended && other.Began < one.Ended &&
+				s.readable(p.key, p.N) && s.readable(p.key, p.N-1)
 		})
 		if b == nil {
 			continue
@@ -387,9 +387,8 @@ func duplicate(s *Simulation) bool {
 	return true
 }
 
-// last chooses a transaction with a write that is the final version of its key, where nobody else saw that version, and all
-// writes of the key returned the version before. Elsewhere a version that is not
-// there may be one that nobody saw.
+// last chooses a transaction with a write that is the final version of its key, where nobody else saw that version, and
+// all writes of the key returned the version before. Elsewhere a version that is not there may be one that nobody saw.
 func (s *Simulation) last(ok func(place) bool) *place {
 	seen, blind := map[isolation.ID]bool{}, map[uint32]bool{}
 	for t := range s.Transactions {
@@ -445,7 +444,8 @@ func serverOrder(s *Simulation) bool {
 		}
 		for t := range s.Transactions {
 			one := &s.Transactions[t]
-			if one.CommitTime != 0 && slices.ContainsFunc(one.Ops, func(o isolation.Op) bool { return o.Write && o.ID == x.Prev }) {
+			wrote := func(o isolation.Op) bool { return o.Write && o.ID == x.Prev }
+			if one.CommitTime != 0 && slices.ContainsFunc(one.Ops, wrote) {
 				one.CommitTime, s.Transactions[x.t].CommitTime = s.Transactions[x.t].CommitTime, one.CommitTime
 				return true
 			}

@@ -13,7 +13,8 @@ type Options struct {
 	Transactions int // attempts
 	Sessions     int // default 16
 	Keys         int // default 200, fewer for short histories
-	// NoSkew leaves out transactions that write another key than the ones they only read, so the history is serializable.
+	// NoSkew leaves out transactions that write another key than the ones they only read, so the history is
+	// serializable.
 	NoSkew bool
 }
 
@@ -61,8 +62,8 @@ type attempt struct {
 	own      map[uint32]state
 }
 
-// Simulate returns the history of a load on a store with strong snapshot isolation. Some commits have no answer: of those,
-// a third has taken effect, a third takes effect later, and a third never does.
+// Simulate returns the history of a load on a store with strong snapshot isolation. Some commits have no answer: of
+// those, a third has taken effect, a third takes effect later, and a third never does.
 func Simulate(o Options) *Simulation {
 	if o.Sessions == 0 {
 		o.Sessions = 16
@@ -91,7 +92,8 @@ func Simulate(o Options) *Simulation {
 		case started < o.Transactions:
 			started++
 			a := s.begin(next.session, next.at)
-			heap.Push(&queue, happening{at: next.at + 1 + int64(float64(1000)*s.rng.ExpFloat64()), session: next.session, commit: a})
+			at := next.at + 1 + int64(1000*s.rng.ExpFloat64())
+			heap.Push(&queue, happening{at: at, session: next.session, commit: a})
 		}
 	}
 	for k, versions := range s.keys {
