@@ -22,6 +22,7 @@ func families() []family {
 	return []family{
 		drillFamily(),
 		beforeFamily(),
+		isolationFamily(),
 		diskFamily(),
 		agentFamily(),
 		clientFamily(),
