@@ -1,9 +1,12 @@
 package drill
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/mongo"
@@ -13,7 +16,9 @@ import (
 	"github.com/plimsoll-bench/plimsoll/drill/isolation"
 	"github.com/plimsoll-bench/plimsoll/drill/transactions"
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
+	"github.com/plimsoll-bench/plimsoll/internal/replace"
 	"github.com/plimsoll-bench/plimsoll/internal/wait"
+	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/platform"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/run"
@@ -103,9 +108,13 @@ func (r *round) isolation(ctx context.Context, final *source) (*record.Isolation
 	out := &record.IsolationResult{Promise: promise.String(), Why: why}
 	sum := isolation.Verdict{Promise: promise}
 	classes := map[isolation.Class]*record.IsolationAnomaly{}
+	var shown isolation.History // the first one with what must not be, or the first one
 	for epoch, h := range k.Take(k.Epochs()) {
 		h.Final = last[epoch]
 		v := isolation.Check(&h, promise)
+		if shown.Transactions == nil || v.Forbidden() > 0 && sum.Forbidden() == 0 {
+			shown = h
+		}
 		sum.Add(v)
 		for _, e := range v.Examples {
 			a := classes[e.Class]
@@ -129,7 +138,35 @@ func (r *round) isolation(ctx context.Context, final *source) (*record.Isolation
 	out.Transactions, out.Committed, out.Unknown, out.Aborted = sum.Transactions, sum.Committed, sum.Unknown, sum.Aborted
 	out.Reads, out.Edges, out.Registers, out.Complete = sum.Reads, sum.Edges, sum.Keys, sum.CompleteKeys
 	out.Seconds = time.Since(began).Seconds()
+	if out.Exported, err = r.export(shown); err != nil {
+		r.drill.find("history-unsaved", measure.Warning, "the history of transactions of round %d could not be saved for other "+
+			"checkers: %v", r.result.Number, err)
+	}
 	return out, nil
+}
+
+// mostExported is how many transactions are saved for other checkers, whose lists grow with the square of it.
+const mostExported = 1000
+
+// export saves the begin of a history for other checkers, and returns its files.
+func (r *round) export(h isolation.History) (files []string, err error) {
+	dir := filepath.Join(r.drill.o.Dir, "transactions")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	h = h.Begin(mostExported)
+	for _, format := range isolation.Formats {
+		name := fmt.Sprintf("round-%d.%s", r.result.Number, format)
+		var text bytes.Buffer
+		if err := h.Export(&text, format); err != nil {
+			return files, err
+		}
+		if err := replace.File(filepath.Join(dir, name), text.Bytes(), 0o600, false); err != nil {
+			return files, err
+		}
+		files = append(files, "transactions/"+name)
+	}
+	return files, nil
 }
 
 // isolation returns what MongoDB promises for the transactions of a round, and why.

@@ -33,8 +33,8 @@ func isolationFamily() family {
 		"future":             "a read returns a value that is written after it has ended",
 		"garbage":            "a read returns a value that no client wrote",
 		"duplicate":          "one write is seen in two places",
-		"torn":               "one write of an acknowledged transaction is missing in the end",
-		"lost":               "an acknowledged transaction is missing in the end",
+		"torn":               "one write of an acknowledged transaction is missing at the end",
+		"lost":               "an acknowledged transaction is missing at the end",
 		"server-order":       "the times of the server contradict the order of two writes",
 	}
 	for _, p := range isolationtest.Plants {

@@ -23,10 +23,11 @@ type IsolationResult struct {
 	// write is noticed by the transactions alone.
 	Registers int64 `json:"registers"`
 	Complete  int64 `json:"complete"`
-	// WithoutFinal are the transactions that were judged during the load, without the final read.
-	WithoutFinal int64 `json:"without_final,omitempty"`
 	// Anomalies are those that were found, the worst first. Counts of cycles are lower bounds.
 	Anomalies []IsolationAnomaly `json:"anomalies,omitempty"`
+	// Exported are files of the record with transactions of one epoch for other checkers: EDN and JSON for Elle, and lines
+	// for Plume.
+	Exported []string `json:"exported,omitempty"`
 	// Seconds is how long judging took.
 	Seconds float64 `json:"seconds"`
 }

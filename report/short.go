@@ -134,6 +134,7 @@ var shorts = map[string]string{
 	"short-history":     "too few points to find changes",
 	// drills
 	"chunks-moved":      "chunks moved between shards during a round",
+	"history-unsaved":   "a history of transactions could not be saved for other checkers",
 	"clock-set":         "the wall clock was set during a round",
 	"damage-stays-":     "a member still has damaged data",
 	"degraded-before":   "the target was degraded before the first fault",

@@ -208,3 +208,21 @@ func (h *History) plume(w io.Writer) {
 		}
 	}
 }
+
+// Begin returns the first n transactions of a history. Those that ended later have no answer in it, so it is a history
+// by itself, which another checker judges as this one does.
+func (h *History) Begin(n int) History {
+	if len(h.Transactions) <= n {
+		return *h
+	}
+	all := slices.Clone(h.Transactions)
+	slices.SortStableFunc(all, func(a, b Transaction) int { return cmp.Compare(a.Began, b.Began) })
+	until := all[n].Began
+	all = all[:n]
+	for i := range all {
+		if all[i].Outcome != Aborted && all[i].Ended >= until {
+			all[i].Outcome, all[i].Ended = Unknown, 0
+		}
+	}
+	return History{Transactions: all, Servers: h.Servers}
+}

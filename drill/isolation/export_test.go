@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/plimsoll-bench/plimsoll/drill/isolation"
+	"github.com/plimsoll-bench/plimsoll/drill/isolation/isolationtest"
 )
 
 // small is a history with one transaction of each outcome.
@@ -61,6 +62,20 @@ r(1,102,1,3)
 		}
 		if diff := cmp.Diff(want[format], out.String()); diff != "" {
 			t.Errorf("%s: -want +got\n%s", format, diff)
+		}
+	}
+}
+
+// The begin of a history is judged as the whole is, and has no more than what had happened by then.
+func TestBegin(t *testing.T) {
+	for seed := range uint64(30) {
+		s := isolationtest.Simulate(isolationtest.Options{Seed: seed, Transactions: 1000})
+		h := s.History.Begin(100 + int(seed))
+		if len(h.Transactions) != 100+int(seed) {
+			t.Fatalf("seed %d: %d transactions", seed, len(h.Transactions))
+		}
+		if v := isolation.Check(&h, isolation.StrongSnapshot); v.Forbidden() > 0 {
+			t.Errorf("seed %d: the begin of an honest history: %v", seed, v.Counts)
 		}
 	}
 }
