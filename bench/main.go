@@ -69,6 +69,7 @@ func parts() []part {
 		{"waiting", waiting},
 		{"agents", agentsGrowth},
 		{"ledger", ledgerCost},
+		{"observing", observingCost},
 		{"device", deviceLatency},
 	}
 }
