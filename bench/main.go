@@ -67,6 +67,7 @@ func parts() []part {
 	return []part{
 		{"speed", speed},
 		{"waiting", waiting},
+		{"start", startCost},
 		{"agents", agentsGrowth},
 		{"ledger", ledgerCost},
 		{"observing", observingCost},

@@ -93,10 +93,11 @@ type LoadLine struct {
 	Low        *float64 `json:"rate_low,omitempty"`
 	High       *float64 `json:"rate_high,omitempty"`
 	Confidence float64  `json:"confidence,omitempty"`
-	// Trials are the steps within a tenth of Rate. Wrong is the probability that the true line is outside of 5 % around
-	// Rate.
-	Trials int      `json:"trials,omitempty"`
-	Wrong  *float64 `json:"wrong,omitempty"`
+	// Trials are the steps within a tenth of Rate. Wrong is the probability that the true line differs from Rate by more
+	// than Precision, a share.
+	Trials    int      `json:"trials,omitempty"`
+	Wrong     *float64 `json:"wrong,omitempty"`
+	Precision float64  `json:"precision,omitempty"`
 	// Scatter is the estimated standard deviation of the rate that the target carries from step to step, as a share.
 	Scatter float64 `json:"scatter,omitempty"`
 	// Limit is what is missed above the line, and Reason the same in a sentence with its figures.

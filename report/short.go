@@ -15,7 +15,8 @@ var shorts = map[string]string{
 	// runs: the target and its data
 	"abandoned":            "operations did not return before the run ended",
 	"data-small":           "the measured data are far fewer than the planned",
-	"line-doubtful":        "a load line is doubtful",
+	"line-doubtful":        "", // its first sentence, because the reasons differ
+	"capacity-no-rate":     "no rate holds during an event that counts",
 	"line-without-failure": "a node may fail, and no line was searched for that",
 	"odd-step":             "flushes of one client differ much from those of more clients",
 	"out-of-memory":        "a server was killed, because its host had too little memory",

@@ -18,6 +18,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/internal/permit"
 	"github.com/plimsoll-bench/plimsoll/loadline"
+	"github.com/plimsoll-bench/plimsoll/platform"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/report"
 	"github.com/plimsoll-bench/plimsoll/run"
@@ -134,7 +135,7 @@ func (o *capacityOptions) read(cmd *cobra.Command, env *environment, args []stri
 		if asked, err = readSpec(env, file, "capacity", hint, spec.ReadCapacity); err != nil {
 			return asked, err
 		}
-		if asked.Platform != "" && file != "-" && !filepath.IsAbs(asked.Platform) {
+		if asked.Platform != "" && file != "-" && !filepath.IsAbs(asked.Platform) && !spec.InKubernetes(asked.Platform) {
 			asked.Platform = filepath.Join(filepath.Dir(file), asked.Platform)
 		}
 	}
@@ -190,13 +191,11 @@ func (o *capacityOptions) run(cmd *cobra.Command, env *environment, args []strin
 	if err := checkLabTarget(cmd.Context(), env, asked.Run.Target); err != nil {
 		return err
 	}
+	warnOfFaults(env, asked.Run.Target)
 	if o.events {
 		if err := checkEvents(cmd.Context(), env, asked); err != nil {
 			return err
 		}
-	}
-	if err := o.present.read(cmd.Context(), env, asked.Run.Target); err != nil {
-		return err
 	}
 	dir := cmp.Or(asked.Out, newDir("capacities", asked.Name, env.now()))
 	return o.conduct(cmd.Context(), env, dir, &asked, func(ctx context.Context,
@@ -250,9 +249,17 @@ func (o *capacityOptions) conduct(ctx context.Context, env *environment, dir str
 		}
 	}
 	if len(asked.While) > 0 {
-		if l.Drill, err = capacityDrill(env, home, l.Run); err != nil {
+		broken, err := openEvents(ctx, env, asked)
+		if err != nil {
 			return err
 		}
+		if broken != nil {
+			defer func() { result = errors.Join(result, broken.Close()) }()
+		}
+		l.Drill = capacityDrill(env, home, l.Run, broken)
+	}
+	if err := o.present.read(ctx, env, asked.Run.Target); err != nil {
+		return err
 	}
 	c, err := perform(ctx, l)
 	if c == nil {
@@ -279,37 +286,45 @@ func checkEvents(ctx context.Context, env *environment, asked spec.Capacity) err
 		if err := checkDrillLab(ctx, env, d); err != nil {
 			return err
 		}
-		broken, err := openPlatform(ctx, env, d, nil)
-		if err != nil {
-			return err
-		}
-		if broken != nil {
-			if err := broken.Close(); err != nil {
-				return err
-			}
-		}
 	}
 	return nil
 }
 
-// capacityDrill performs the drills of the lines with events.
-func capacityDrill(env *environment, home string, o run.Options) (func(context.Context, spec.Drill,
-	string) (*record.Drill, error), error) {
-	return func(ctx context.Context, asked spec.Drill, dir string) (d *record.Drill, err error) {
-		if err := drill.Check(asked); err != nil {
-			return nil, err
-		}
-		broken, err := openPlatform(ctx, env, asked, nil)
+// openEvents opens what breaks the target, once for all steps, and refuses the events that it does not have; nil for a
+// lab.
+func openEvents(ctx context.Context, env *environment, asked *spec.Capacity) (*platform.Deployment, error) {
+	all := spec.Drill{Run: asked.Run, Platform: asked.Platform}
+	for _, event := range asked.While {
+		d, err := loadline.DrillOf(*asked, asked.Run, event)
 		if err != nil {
+			return nil, withExit(exitUsage, fmt.Errorf("while %s: %w", event, err))
+		}
+		all.Faults = append(all.Faults, d.Faults...)
+	}
+	pods, err := openPods(ctx, &all)
+	if err != nil {
+		return nil, withExit(exitUnreachable, err)
+	}
+	broken, err := openPlatform(ctx, env, all, pods)
+	if err != nil && pods != nil {
+		err = errors.Join(err, pods.Close())
+	}
+	return broken, err
+}
+
+// capacityDrill performs the drills of the lines with events.
+func capacityDrill(env *environment, home string, o run.Options, broken *platform.Deployment) func(context.Context,
+	spec.Drill, string) (*record.Drill, error) {
+	return func(ctx context.Context, asked spec.Drill, dir string) (*record.Drill, error) {
+		if err := drill.Check(asked); err != nil {
 			return nil, err
 		}
 		opts := drill.Options{Dir: dir, Run: o, Labs: &studyLabs{home: home}, Open: openDrillLab(env)}
 		if broken != nil {
-			defer func() { err = errors.Join(err, broken.Close()) }()
 			opts.Platform = broken
 		}
 		return drill.Run(ctx, asked, opts)
-	}, nil
+	}
 }
 
 // askPatience is how long a question waits for a server, unless its address says it.

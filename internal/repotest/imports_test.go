@@ -105,6 +105,7 @@ var rooms = map[string]rule{
 	"internal/kubetest":            {[]string{"lab/host", "lab/process"}, "a cluster for tests uses the lab's processes and control groups"},
 	"deploy":                       {nil, "the chart is data"},
 	"tools/image":                  {nil, "a tool is a program of another module"},
+	"tools/release":                {nil, "a tool is a program of another module"},
 	"fleet/kubernetes":             {[]string{"fleet", "deploy"}, "a placer starts agents; it does not know what they do"},
 	"cmd/...":                      {[]string{"..."}, ""},
 	"e2e/...":                      {[]string{"..."}, ""},
