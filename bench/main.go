@@ -70,6 +70,7 @@ func parts() []part {
 		{"start", startCost},
 		{"agents", agentsGrowth},
 		{"ledger", ledgerCost},
+		{"observing", observingCost},
 		{"device", deviceLatency},
 	}
 }

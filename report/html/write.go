@@ -85,6 +85,7 @@ func (w *writer) answer(a *report.Answer) {
 	w.Add("<section class=\"answer\" id=\"%s\" aria-label=\"Result\">\n", a.ID)
 	w.AddIf(a.Headline != "", "<p class=\"headline\">%s</p>\n", a.Headline)
 	w.AddIf(a.Answer != "", "<p class=\"verdict %s\"><strong>%s</strong></p>\n<p class=\"sure\">%s</p>\n", a.Grade, a.Answer, a.Sure)
+	w.AddIf(a.Where != "", "<p class=\"sure\">%s</p>\n", a.Where)
 	w.AddIf(a.Next.Command != "", "<p class=\"sure\">Next: <code>%s</code> %s</p>\n", a.Next.Command, a.Next.Why)
 	w.AddIf(a.Problem != "", "<p class=\"problem\">%s</p>\n", a.Problem)
 	if a.Drawn != nil {
