@@ -93,6 +93,9 @@ func capacityDocument(c *record.Capacity, on *capacityFiles) *Document {
 		}
 	}
 	d.conclude(c.Validity, c.Status, capacityAnswer(c), capacitySure(c), d.Findings[len(c.Validity):]...)
+	if l := headLine(c); l != nil {
+		d.Where = limitLine(l.LimitedBy)
+	}
 	lines := linesSection(c)
 	d.Summary, d.Next = lines.Table, capacityNext(c)
 	d.Sections = appendFilled(nil, lines, presentSection(c))
@@ -304,7 +307,8 @@ func capacitySure(c *record.Capacity) string {
 
 func lineSection(l *record.LoadLine) Section {
 	s := Section{Title: l.Name, Named: true, Group: "steps", Long: true,
-		Facts: Facts("limit", cmp.Or(l.Reason, l.Limit), "problem", l.Problem, "doubts", strings.Join(l.Doubts, "; "), "event", eventText(l.Event))}
+		Facts: slices.Concat(Facts("limit", cmp.Or(l.Reason, l.Limit)), limitFacts(l.LimitedBy),
+			Facts("problem", l.Problem, "doubts", strings.Join(l.Doubts, "; "), "event", eventText(l.Event)))}
 	if len(l.Steps) == 0 {
 		return s
 	}
