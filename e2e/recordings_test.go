@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -55,11 +56,16 @@ func openShop(ctx context.Context, db *mongo.Database) error {
 			"owner", d("$ref", "users", "$id", bson.ObjectID{11: byte(i % 200)}), "user", bson.ObjectID{11: byte(i % 200)}))
 	}
 	for i := range 300 {
-		readings = append(readings, d("t", begun.Add(time.Duration(i)*time.Minute), "sensor", fmt.Sprint("s", i%6), "v", chance.Float64()))
+		at := begun.Add(time.Duration(i) * time.Minute)
+		readings = append(readings, d("t", at, "sensor", fmt.Sprint("s", i%6), "v", chance.Float64()))
 	}
-	db.CreateCollection(ctx, "readings", options.CreateCollection().SetTimeSeriesOptions(options.TimeSeries().SetTimeField("t").SetMetaField("sensor")))
-	db.CreateCollection(ctx, "log", options.CreateCollection().SetCapped(true).SetSizeInBytes(1<<20))
-	db.CreateView(ctx, "cheap", "items", bson.A{d("$match", d("price", d("$lt", 50)))})
+	series := options.TimeSeries().SetTimeField("t").SetMetaField("sensor")
+	if err := errors.Join(
+		db.CreateCollection(ctx, "readings", options.CreateCollection().SetTimeSeriesOptions(series)),
+		db.CreateCollection(ctx, "log", options.CreateCollection().SetCapped(true).SetSizeInBytes(1<<20)),
+		db.CreateView(ctx, "cheap", "items", bson.A{d("$match", d("price", d("$lt", 50)))})); err != nil {
+		return err
+	}
 	for name, docs := range map[string][]any{"users": users, "items": items, "readings": readings, "log": {d("n", 1), d("n", 2)}} {
 		if _, err := db.Collection(name).InsertMany(ctx, docs); err != nil {
 			return err
@@ -176,7 +182,8 @@ var applications = []recordedApplication{
 		return err
 	}, []string{"$sequential: items"}},
 	{"upserts", func(ctx context.Context, c *mongo.Collection, n int) error {
-		return updated(c.UpdateByID(ctx, itemID(spread(n, shopItems)+n%2*2000), d("$set", d("state", "new")), options.UpdateOne().SetUpsert(true)))
+		id := itemID(spread(n, shopItems) + n%2*2000)
+		return updated(c.UpdateByID(ctx, id, d("$set", d("state", "new")), options.UpdateOne().SetUpsert(true)))
 	}, []string{"upsert: true"}},
 	{"changes that return the document", func(ctx context.Context, c *mongo.Collection, n int) error {
 		return c.FindOneAndUpdate(ctx, d("_id", itemID(spread(n, shopItems))), d("$inc", d("seen", 1))).Err()
@@ -364,7 +371,8 @@ func TestMongoRecordings(t *testing.T) {
 				if !strings.Contains(e.stdout, "\nverified: weights, results and plans are within 10 %") || t.Failed() {
 					t.Errorf("%s\n%s", e.stdout, text)
 				}
-				if names, err := s.client.ListDatabaseNames(deadline(t), d("name", bson.Regex{Pattern: "^plimsoll_verify_"})); err != nil || len(names) > 0 {
+				left := d("name", bson.Regex{Pattern: "^plimsoll_verify_"})
+				if names, err := s.client.ListDatabaseNames(deadline(t), left); err != nil || len(names) > 0 {
 					t.Errorf("left databases: %v (%v)", names, err)
 				}
 			})

@@ -126,14 +126,15 @@ func (v *verification) replay(ctx context.Context) (checks []recorded.Check, err
 	if err != nil {
 		return nil, err
 	}
-	fmt.Fprintf(v.env.stderr, "verifying the file in the database %s, which is dropped at the end (--verify=false leaves this out)\n",
+	fmt.Fprintf(v.env.stderr, "verifying the file in the new database %s until it is dropped (--verify=false leaves this out)\n",
 		v.database)
-	st, err := target.Open(ctx, run.ClientDriver, store.Config{Database: v.database, Sessions: 1, Timeout: verifyPatience}, nil)
+	config := store.Config{Database: v.database, Sessions: 1, Timeout: verifyPatience}
+	st, err := target.Open(ctx, run.ClientDriver, config, nil)
 	if err != nil {
 		return nil, err
 	}
 	defer st.Close()
-	db, err := openDatabase(ctx, v.address, v.database)
+	db, err := openDatabase(ctx, v.env, v.address, v.database)
 	if err != nil {
 		return nil, err
 	}
@@ -183,7 +184,8 @@ func (v *verification) load(ctx context.Context, st store.Store, plan *own.Plan)
 }
 
 // measure replays with the profiler on, in the recorded mix, and compares the profile with what was recorded.
-func (v *verification) measure(ctx context.Context, st store.Store, db *capture.Database, plan *own.Plan) ([]recorded.Check, error) {
+func (v *verification) measure(ctx context.Context, st store.Store, db *capture.Database,
+	plan *own.Plan) ([]recorded.Check, error) {
 	state, err := db.QueryProfiling(ctx)
 	if err != nil {
 		return nil, err
@@ -198,10 +200,13 @@ func (v *verification) measure(ctx context.Context, st store.Store, db *capture.
 		return nil, err
 	}
 	model := recorded.NewModel(v.model.Options)
+	var profiles recorded.Profiles
 	_, err = db.Profile(ctx, time.Time{}, false, func(doc bson.Raw) {
-		if op, err := recorded.ReadProfile(doc); err == nil {
-			model.Add(&op)
-		}
+		profiles.Read(doc, func(op *recorded.Operation, err error) {
+			if err == nil {
+				model.Add(op)
+			}
+		})
 	})
 	if err != nil {
 		return nil, err
@@ -256,9 +261,9 @@ func (v *verification) print(checks []recorded.Check) {
 			differing++
 		}
 	}
-	where := fmt.Sprintf("%s operations on %s documents in a database of its own", figure.Count(int64(v.done)), figure.Count(v.documents))
+	where := fmt.Sprintf("%s operations on %s documents in a new database", figure.Count(int64(v.done)), figure.Count(v.documents))
 	if v.smaller {
-		where += ", which are fewer than recorded, so only empty results and plans are compared"
+		where += ". It has fewer documents than recorded, so only weights, empty results and plans are compared"
 	}
 	switch {
 	case differing == 0 && len(v.refused) == 0:
@@ -326,7 +331,7 @@ func dropLeft(ctx context.Context, env *environment, address string, db *capture
 	if err != nil || !strings.HasPrefix(string(left), verifyPrefix) {
 		return errors.Join(err, os.Remove(name))
 	}
-	other, err := openDatabase(ctx, address, string(left))
+	other, err := openDatabase(ctx, env, address, string(left))
 	if err != nil {
 		return err
 	}

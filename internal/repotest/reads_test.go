@@ -18,6 +18,7 @@ var permitted = map[string]string{
 	"cmd/plimsoll/capacity_now.go": "cmd/plimsoll/capacity_now.go",
 	"platform/vsphere/client.go":   "platform/vsphere/backend.go",
 	"run/observing.go":             "run/observing.go",
+	"server/ftdc/ftdc.go":          "cmd/plimsoll/disk_doctor.go",
 	"run/observe/metrics.go":       "run/observing.go",
 	"store/wire/tls.go":            "run/target.go",
 }
@@ -62,6 +63,7 @@ var unpermitted = map[string]string{
 	"cmd/plimsoll/platform_watch.go":    "the journal of a platform of this user",
 	"cmd/plimsoll/workload_compare.go":  "files that the command line names",
 	"cmd/plimsoll/workload_profiler.go": "the state of a profiler of this user",
+	"cmd/plimsoll/workload_verify.go":   "the database that a verification of this user left",
 	"cmd/plimsoll/workload_record.go":   "files that the command line names",
 }
 

@@ -41,7 +41,8 @@ func (d *Database) Collections(ctx context.Context, sample int, o recorded.Optio
 		if strings.HasPrefix(f.Name, "system.") {
 			continue
 		}
-		c := &recorded.Collection{Database: d.Name, Name: f.Name, Documents: &recorded.Documents{Options: o}, Options: f.Options}
+		c := &recorded.Collection{Database: d.Name, Name: f.Name, Documents: &recorded.Documents{Options: o},
+			Options: f.Options}
 		if f.Type != "view" {
 			d.describe(ctx, c, sample, f.Type == "timeseries")
 		}

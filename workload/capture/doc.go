@@ -1,8 +1,8 @@
 // Package capture queries a deployment about the operations and the data of one database: its profiler, $queryStats,
 // collections, indexes and a sample of documents. Package workload/recorded makes a workload of the answers.
 //
-// It changes only the profiler, and only on request. [Profiling] describes how that is undone. [Database.Drop] is for the
-// databases that a verification made.
+// It changes only the profiler, and only on request. [Profiling] describes how that is undone. [Database.Drop] is for
+// the databases that a verification made.
 package capture
 
 import (
@@ -13,8 +13,8 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
-	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
+	"github.com/plimsoll-bench/plimsoll/internal/dial"
 	"github.com/plimsoll-bench/plimsoll/internal/permit"
 	"github.com/plimsoll-bench/plimsoll/server"
 	"github.com/plimsoll-bench/plimsoll/workload/recorded"
@@ -35,7 +35,14 @@ func Open(ctx context.Context, uri, database string) (*Database, error) {
 	if err := permit.Check(ctx, permit.Dial, "the deployment"); err != nil {
 		return nil, err
 	}
-	o := options.Client().SetServerSelectionTimeout(patience).ApplyURI(uri).SetAppName(recorded.AppName)
+	o, _, err := dial.Options(uri)
+	if err != nil {
+		return nil, err
+	}
+	if o.ServerSelectionTimeout == nil {
+		o.SetServerSelectionTimeout(patience)
+	}
+	o.SetAppName(recorded.AppName)
 	client, err := mongo.Connect(o)
 	if err != nil {
 		return nil, err

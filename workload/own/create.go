@@ -56,7 +56,7 @@ func (k *collection) create(c *compiler, p *Plan) (err error) {
 func (k *collection) view(c *compiler) ([]byte, error) {
 	of := k.of
 	if of.Count > 0 || !of.Document.IsZero() || len(of.Indexes) > 0 || of.Shard != nil {
-		return nil, fmt.Errorf("a view has no count, document, indexes and shard of its own")
+		return nil, fmt.Errorf("a view has no count, document, indexes and shard")
 	}
 	if c.byName[of.View.On] == nil {
 		return nil, fmt.Errorf("the view is on %q, which the file does not have%s", of.View.On,

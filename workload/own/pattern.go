@@ -9,8 +9,8 @@ import (
 	"github.com/plimsoll-bench/plimsoll/internal/rawbson"
 )
 
-// begins are the first letters of texts: a number of different ones, so that a regular expression finds a known share of
-// the texts.
+// begins are the first letters of texts: a number of different ones, so that a regular expression finds a known share
+// of the texts.
 type begins struct {
 	count rank
 	size  int

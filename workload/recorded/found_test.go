@@ -84,7 +84,7 @@ func TestRecordedShapes(t *testing.T) {
 			[]string{"(3 operations, 0 commits or aborts, of at least 2 transactions)"}, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			m := modelOf(t, Options{}, profile(t, []byte(c.entries)))
+			m := modelOf(t, Options{}, Read(strings.NewReader(c.entries)))
 			src := Source{Name: "shop", From: "test", Database: "shop"}
 			if c.documents != "-" {
 				src.Collections = []*Collection{itemsOf(t, 200, c.documents)}
@@ -120,8 +120,9 @@ func TestKindsOfCollections(t *testing.T) {
 		c.Name, c.Options = name, document(t, options)
 		collections = append(collections, c)
 	}
-	m := modelOf(t, Options{}, profile(t, []byte(entries)))
-	line := strings.Join(strings.Fields(encode(t, fileOf(t, m, Source{Name: "s", Database: "shop", Collections: collections}))), " ")
+	m := modelOf(t, Options{}, Read(strings.NewReader(entries)))
+	f := fileOf(t, m, Source{Name: "s", Database: "shop", Collections: collections})
+	line := strings.Join(strings.Fields(encode(t, f)), " ")
 	for _, want := range []string{"capped: size: 9999872B max: 50", "time_series: time: t meta: m granularity: seconds expire_after: 1m",
 		"collation: locale: de strength: 1"} {
 		if !strings.Contains(line, want) {
@@ -136,8 +137,8 @@ func TestVerify(t *testing.T) {
 		m := NewModel(Options{})
 		cmd, _ := bson.Marshal(bson.D{{Key: "find", Value: "c"}, {Key: "filter", Value: bson.D{{Key: "a", Value: 1}}}})
 		for range n {
-			m.Add(&Operation{Time: time.Unix(1, 0), Database: "d", Collection: "c", Verb: "find", Command: cmd, Count: 1, Docs: docs, Examined: docs,
-				Plan: plan, Results: true})
+			m.Add(&Operation{Time: time.Unix(1, 0), Database: "d", Collection: "c", Verb: "find", Command: cmd, Count: 1,
+				Docs: docs, Examined: docs, Plan: plan, Results: true})
 		}
 		return m
 	}

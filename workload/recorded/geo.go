@@ -7,8 +7,8 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 )
 
-// geoTypes are the kinds of places, in the words of GeoJSON. A pair is two numbers, as indexes of the kind 2d have, a box
-// two pairs, and a ring several.
+// geoTypes are the kinds of places, in the words of GeoJSON. A pair is two numbers, as indexes of the kind 2d have, a
+// box two pairs, and a ring several.
 var geoTypes = []string{"Point", "MultiPoint", "LineString", "Polygon", "pair", "box", "ring"}
 
 // geo shapes a place in a query. Its operators, the type of GeoJSON and numbers that are distances are its shape.

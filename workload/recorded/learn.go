@@ -95,8 +95,8 @@ func (w *writer) base(name string) *Collection {
 	return nil
 }
 
-// learn describes documents that nobody sampled, and learns from what operations found how documents must be so that the
-// same operations find as much.
+// learn describes documents that nobody sampled, and learns from what operations found how documents must be so that
+// the same operations find as much.
 func (w *writer) learn() {
 	for _, name := range sortedKeys(w.byName) {
 		c := w.byName[name]

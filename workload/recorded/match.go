@@ -10,11 +10,11 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 )
 
-// What filters compare with must find what it found. So the values of a file have the places of the recorded ones: those
-// of a field with few values are numbered, and numbers and dates are moved all together.
+// What filters compare with must find what it found. So the values of a file have the places of the recorded ones:
+// those of a field with few values are numbered, and numbers and dates are moved all together.
 
-// low is the least number that stands for the values of a field: the least of them, with one digit. Dates begin with the
-// day.
+// low is the least number that stands for the values of a field: the least of them, with one digit. Dates begin with
+// the day.
 func (v *Values) low() float64 {
 	x := v.scale.Min
 	switch {

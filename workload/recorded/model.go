@@ -23,14 +23,7 @@ const mostShapes = 10_000
 // Model counts operations by shape and describes their values.
 type Model struct {
 	Options
-	Notes
-	Operations int64            // with their counts
-	Cut        map[string]int64 // operations whose command was cut, by verb
-	NoDocs     int64            // inserts whose documents are not shown
-	InTxn      int64            // operations of transactions
-	Routed     int64            // operations that a mongos sent to a shard
-	Statements int64            // statements of updates and deletes that are listed by themselves
-	Failed     int64
+	Operations int64     // with their counts
 	Beyond     int64     // operations of shapes beyond mostShapes
 	First      time.Time // begin of the first operation
 	Last       time.Time // end of the last one
@@ -40,12 +33,15 @@ type Model struct {
 	Jumps      int64                      // operations that began more than a minute before the last one
 	moved      map[string]map[string]bool // by database, see [Operation.Moved]
 	txns       sketch
-	streams    map[string]map[int64]*span // by shape and cursor
-	shown      map[namespace]bson.Raw     // what views and time series are
-	lost       map[string]int64           // options of commands that a workload file does not have
+	streams    map[string]map[int64]*readings // by shape and cursor
+	shown      map[namespace]bson.Raw         // what views and time series are
+	lost       map[string]int64               // options of commands that a workload file does not have
 	shapes     map[string]*Shape
 	inserted   map[namespace]*Documents // where a source shows them
 	latest     time.Time
+	notes      map[string]*Notes // by database
+	forms      map[Form]int64    // of entries
+	slow       int64             // entries of logs about slow operations
 }
 
 // namespace is a collection of a database.
@@ -107,21 +103,21 @@ func (r *Results) Plan() (plan string) {
 
 // NewModel returns an empty model.
 func NewModel(o Options) *Model {
-	return &Model{Options: o, Cut: map[string]int64{}, moved: map[string]map[string]bool{}, shapes: map[string]*Shape{},
+	return &Model{Options: o, notes: map[string]*Notes{}, moved: map[string]map[string]bool{}, shapes: map[string]*Shape{},
 		Fastest: -1}
 }
 
 // clockJump is the step back from which a log shows a changed clock rather than an operation that took long.
 const clockJump = time.Minute
 
-// span is the time from the first to the last reading of a change stream.
-type span struct{ first, last time.Time }
+// readings are the times from the first to the last reading of a change stream.
+type readings struct{ first, last time.Time }
 
 // mostStreams limits the change streams of a shape that are told apart.
 const mostStreams = 10_000
 
-// addStream notes that a change stream was read. Streams are opened by operations, which are counted where a source shows
-// them.
+// addStream notes that a change stream was read. Streams are opened by operations, which are counted where a source
+// shows them.
 func (m *Model) addStream(op *Operation) {
 	opened := *op
 	opened.Count, opened.Results = 0, false
@@ -130,18 +126,18 @@ func (m *Model) addStream(op *Operation) {
 		return
 	}
 	if m.streams == nil {
-		m.streams = map[string]map[int64]*span{}
+		m.streams = map[string]map[int64]*readings{}
 	}
 	of := m.streams[s.key()]
 	if of == nil {
-		of = map[int64]*span{}
+		of = map[int64]*readings{}
 		m.streams[s.key()] = of
 	}
 	switch at := of[op.Stream]; {
 	case at != nil:
 		at.first, at.last = earlier(at.first, op.Time), later(at.last, op.Time)
 	case len(of) < mostStreams:
-		of[op.Stream] = &span{op.Time, op.Time}
+		of[op.Stream] = &readings{op.Time, op.Time}
 	}
 }
 
@@ -216,23 +212,15 @@ func (m *Model) Add(op *Operation) {
 		m.addTime(op)
 	}
 	m.Sampled = max(m.Sampled, op.Sampled)
-	if op.Failed {
-		m.Failed += op.Count
-	}
-	if op.InTxn {
-		m.InTxn += op.Count
-	}
-	if op.NoDocs {
-		m.NoDocs += op.Count
-	}
-	if op.Routed {
-		m.Routed += op.Count
-	}
-	if op.Verb == "update" || op.Verb == "delete" {
-		m.Statements += op.Count
-	}
+	m.see(op)
+	n := m.Notes(op.Database)
+	n.count(op)
 	if op.Cut || op.Command == nil {
-		m.Cut[op.Verb] += op.Count
+		if op.Redacted {
+			n.Hidden[op.Verb] += op.Count
+		} else {
+			n.Cut[op.Verb] += op.Count
+		}
 		return
 	}
 	for _, name := range op.Moved {
@@ -376,6 +364,9 @@ func (s *Shape) add(op *Operation, values []bson.RawValue, o Options) {
 		s.Widths = append(s.Widths, make([]Range, len(values)-len(s.Widths))...)
 	}
 	for i, v := range values {
+		if s.Holes[i].Kind == "" { // redacted
+			continue
+		}
 		s.Values[i].add(v, o, op.Time, 0)
 		switch h := s.Holes[i]; {
 		case h.Above != nil:

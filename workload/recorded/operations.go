@@ -28,9 +28,6 @@ type filler struct {
 
 // operation makes an operation of a shape; false if the language has none for it.
 func (w *writer) operation(s *Shape) (own.Operation, bool) {
-	if s.Failed == s.Count && s.Count > 0 {
-		return own.Operation{}, false // the server refuses it
-	}
 	f := &filler{w: w, s: s, c: w.base(s.Collection), sure: true, lows: map[*Hole]string{}}
 	if f.c == nil {
 		return own.Operation{}, false // a view on itself
@@ -226,8 +223,8 @@ func (f *filler) write(o *own.Operation, statement any) bool {
 	return true
 }
 
-// change makes the change of an update. A replacement has the fields of the recorded ones, with values as documents have
-// them, and no _id.
+// change makes the change of an update. A replacement has the fields of the recorded ones, with values as documents
+// have them, and no _id.
 func (f *filler) change(o *own.Operation, u any) {
 	h, whole := u.(*Hole)
 	if !whole {
@@ -257,7 +254,8 @@ func (f *filler) change(o *own.Operation, u any) {
 func (w *writer) asStored(c *Collection, l *Level) *Level {
 	out := &Level{Fields: map[string]*Field{}, Order: l.Order}
 	for name, f := range l.Fields {
-		if stored := c.Documents.At(name); stored != nil && stored.Values.Count() > 0 && stored.Values.Type() == f.Values.Type() {
+		stored := c.Documents.At(name)
+		if stored != nil && stored.Values.Count() > 0 && stored.Values.Type() == f.Values.Type() {
 			copied := *stored
 			copied.Present = f.Present
 			f = &copied
@@ -490,8 +488,8 @@ func plainNumber(v *Values) any {
 // comparesOrder are the operators that bound a range.
 var comparesOrder = map[string]bool{"$gt": true, "$gte": true, "$lt": true, "$lte": true, "$expr": true}
 
-// bound makes the bound of a range: at the same place among the values of documents as the recorded one, and as far from
-// the other bound.
+// bound makes the bound of a range: at the same place among the values of documents as the recorded one, and as far
+// from the other bound.
 func (f *filler) bound(h *Hole, values, documents *Field) (any, bool) {
 	if !comparesOrder[h.Op] || values.Values.scale.N == 0 || h.Kind != "number" && h.Kind != "date" {
 		return nil, false
@@ -557,7 +555,8 @@ func (f *filler) above(name string, width Range, fraction bool) any {
 			kind = "$double"
 		}
 		wide := name + "wide"
-		f.let = append(f.let, bson.E{Key: wide, Value: one(kind, bson.D{{Key: "min", Value: int64(max(width.Min, 0))}, {Key: "max", Value: int64(math.Ceil(max(width.Max, 0)))}})})
+		f.let = append(f.let, bson.E{Key: wide, Value: one(kind, bson.D{{Key: "min", Value: int64(max(width.Min, 0))},
+			{Key: "max", Value: int64(math.Ceil(max(width.Max, 0)))}})})
 		return one("$calc", name+" + "+wide)
 	}
 	sign, w := " + ", width.Min
@@ -584,7 +583,7 @@ func (f *filler) reference(h *Hole, values, documents *Field, array bool) (any, 
 	if values.Values.Skewed() || values.Element != nil && values.Element.Values.Skewed() {
 		kind = "$zipf"
 	}
-	if f.remove && !array {
+	if f.remove && !array && h.Op == "" {
 		kind = "$sequential" // what is removed is not found again
 	}
 	to := target{f.c.Name, h.Field}

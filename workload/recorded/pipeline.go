@@ -219,7 +219,8 @@ func (w *walker) operands(v bson.RawValue) any {
 	return w.list(v, func(o bson.RawValue) any {
 		before := len(w.holes)
 		out := w.expression(o)
-		if h, ok := out.(*Hole); ok && field != "" && h.N == before && !w.whole && !w.computed[strings.SplitN(field, ".", 2)[0]] {
+		first, _, _ := strings.Cut(field, ".")
+		if h, ok := out.(*Hole); ok && field != "" && h.N == before && !w.whole && !w.computed[first] {
 			h.Field, h.Op = w.names.path(field), "$expr"
 		}
 		return out

@@ -40,7 +40,8 @@ func (w *writer) dbRefs(c *Collection, path string, l *Level) any {
 	})
 	for _, r := range refs {
 		id := any(one("$objectId", bson.D{}))
-		if to := w.byName[r.collection]; to != nil && to.Count > 0 && w.named[r.collection] && cmp.Or(r.database, c.Database) == c.Database {
+		here := cmp.Or(r.database, c.Database) == c.Database
+		if to := w.byName[r.collection]; here && to != nil && to.Count > 0 && w.named[r.collection] {
 			id = one("$ref", r.collection)
 		} else if f := l.Fields["$id"]; f != nil && f.Values.Count() > 0 {
 			id = w.field(c, path+".$id", f)
@@ -195,8 +196,11 @@ func scalarOf(v *Values, t bson.Type, few bool, now time.Time) any {
 	} else if v.scale.N > 0 {
 		low, high = v.low(), v.low()+v.scale.Max-v.scale.Min
 	}
-	if t == bson.TypeInt32 && low == high {
+	switch {
+	case t == bson.TypeInt32 && low == high:
 		return int64(low)
+	case t == bson.TypeDouble && low == high:
+		return low
 	}
 	switch t {
 	case bson.TypeInt32:
@@ -205,7 +209,7 @@ func scalarOf(v *Values, t bson.Type, few bool, now time.Time) any {
 	case bson.TypeInt64:
 		return one("$long", bson.D{{Key: "min", Value: int64(max(low, -1e18))}, {Key: "max", Value: int64(min(high, 1e18))}})
 	case bson.TypeDouble:
-		return one("$double", bson.D{{Key: "min", Value: low}, {Key: "max", Value: max(round6(high), low+1e-6)}})
+		return one("$double", bson.D{{Key: "min", Value: low}, {Key: "max", Value: round6(high)}})
 	case bson.TypeDecimal128:
 		return one("$decimal", bson.D{{Key: "max", Value: int64(1000)}})
 	case bson.TypeBoolean:
@@ -269,12 +273,15 @@ func (w *writer) fromHoles(c *Collection) *Documents {
 			continue
 		}
 		for i, h := range s.Holes {
+			if h.Kind == "" && w.kindIsKnown(c, h.Field) {
+				continue // redacted, and another operation shows it
+			}
 			if h.Field == "" || strings.HasPrefix(h.Field, "$") || h.Plain {
 				continue
 			}
 			f := &Field{}
 			f.merge(s.Values[i])
-			f.Present, f.Kind = 1, h.Kind
+			f.Present, f.Kind = 1, cmp.Or(h.Kind, "string") // redacted texts are the most frequent
 			inner, array := strings.CutPrefix(h.Kind, "array<")
 			switch {
 			case array && (h.Op == "$in" || h.Op == "$nin" || h.Op == "$all" || h.Op == "$each"):
@@ -296,8 +303,8 @@ func (w *writer) fromHoles(c *Collection) *Documents {
 	return d
 }
 
-// put adds a field at a path, with arrays where the path has positions of elements. array says that it is the element of
-// an array.
+// put adds a field at a path, with arrays where the path has positions of elements. array says that it is the element
+// of an array.
 func (l *Level) put(path []string, f *Field, array bool) {
 	if l.Fields == nil {
 		l.Fields = map[string]*Field{}
@@ -363,6 +370,15 @@ func arraysOf(v any) (paths []string) {
 	return paths
 }
 
+// kindIsKnown reports whether a hole of a field has a kind, which redacted values do not show.
+func (w *writer) kindIsKnown(c *Collection, field string) bool {
+	return slices.ContainsFunc(w.shapes, func(s *Shape) bool {
+		return s.Collection == c.Name && slices.ContainsFunc(s.Holes, func(h *Hole) bool {
+			return h.Field == field && h.Kind != ""
+		})
+	})
+}
+
 // fromHole makes a template of the values in a hole, or of its kind if values were not shown.
 func (w *writer) fromHole(c *Collection, h *Hole, f *Field) any {
 	if h.Field == "_id" && f.Values.Count() > 0 && f.Values.Type() != bson.TypeArray &&
@@ -372,7 +388,7 @@ func (w *writer) fromHole(c *Collection, h *Hole, f *Field) any {
 	if f.Values.Count() > 0 {
 		return w.field(c, h.Field, f)
 	}
-	return ofKind(h.Kind)
+	return ofKind(cmp.Or(h.Kind, "string")) // redacted
 }
 
 // ofKind makes a template of a kind in the notation of $queryStats.
