@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -52,7 +53,7 @@ func openShop(ctx context.Context, db *mongo.Database) error {
 		items = append(items, d("_id", itemID(i), "qty", i, "state", state, "price", 10+chance.Float64()*90,
 			"name", fmt.Sprintf("%c%c%06d", 'a'+i%10, '0'+(i/10)%5, chance.IntN(1e6)), "tags", bson.A{"a", "b"}, "customer", fmt.Sprintf("c%03d", i%50),
 			"at", begun.Add(time.Duration(i)*time.Hour), "addr", d("city", []string{"Rome", "Bern", "Oslo"}[i%3], "zip", 1000+i%20),
-			"loc", d("type", "Point", "coordinates", bson.A{13 + chance.Float64(), 52 + chance.Float64()}),
+			"loc", d("type", "Point", "coordinates", bson.A{13 + evenly(i, math.Phi), 52 + evenly(i, math.Sqrt2)}),
 			"owner", d("$ref", "users", "$id", bson.ObjectID{11: byte(i % 200)}), "user", bson.ObjectID{11: byte(i % 200)}))
 	}
 	for i := range 300 {
@@ -75,6 +76,12 @@ func openShop(ctx context.Context, db *mongo.Database) error {
 		{Keys: d("qty", 1), Options: options.Index().SetName("by_quantity")}, {Keys: d("state", 1, "qty", 1)}, {Keys: d("name", 1)},
 		{Keys: d("at", 1)}, {Keys: d("loc", "2dsphere")}, {Keys: d("owner.$id", 1)}, {Keys: d("customer", 1)}})
 	return err
+}
+
+// evenly is number i of a sequence that fills the range from 0 to 1 evenly.
+func evenly(i int, step float64) float64 {
+	_, part := math.Modf(float64(i) * step)
+	return part
 }
 
 func itemID(i int) string { return fmt.Sprintf("item-%04d", i) }
@@ -165,7 +172,7 @@ var applications = []recordedApplication{
 		case 0:
 			return updated(c.UpdateByID(ctx, id, d("$push", d("log", d("by", "x", "place", d("street", "y", "no", n))))))
 		case 1:
-			return updated(c.UpdateByID(ctx, id, d("$addToSet", d("tags", "new"))))
+			return updated(c.UpdateByID(ctx, id, d("$addToSet", d("tags", fmt.Sprint("new", n)))))
 		case 2:
 			return updated(c.UpdateByID(ctx, id, d("$push", d("scores", d("$each", bson.A{n, n + 1}, "$slice", -5)))))
 		}

@@ -227,7 +227,9 @@ func (v *verification) operate(ctx context.Context, st store.Store, plan *own.Pl
 	end := time.Now().Add(verifyTime)
 	var op workload.Op
 	var res store.Result
-	for v.done = 0; v.done < verifyOperations && ctx.Err() == nil && time.Now().Before(end); v.done++ {
+	// More operations than were recorded change what the first ones had changed.
+	most := min(verifyOperations, max(int(v.model.Databases()[v.db.Name]), len(shares)))
+	for v.done = 0; v.done < most && ctx.Err() == nil && time.Now().Before(end); v.done++ {
 		next := 0
 		for i, s := range shares {
 			if due[i] += s.Share; due[i] > due[next] {

@@ -26,6 +26,7 @@ collections:
       area: {$geo: {type: Polygon, lon: 10, lat: 89.9, radius: 1, points: 5}}
       way: {$geo: {type: LineString, points: 3}}
       at: {$date: {min: 2026-01-01, max: 2026-01-02}}
+      state: {$choose: {of: [a, b], weights: [3, 1], even: true}}
     capped: {size: 1MiB, max: 1000}
     collation: {locale: de}
   - {name: readings, document: {t: {$date: now}, m: a}, time_series: {time: t, meta: m, granularity: seconds, expire_after: 1h}}
@@ -43,8 +44,10 @@ operations:
 func TestForms(t *testing.T) {
 	p := plan(t, forms)
 	doc := func(collection string, n int64) bson.Raw { return p.Document(collection, n) }
+	states := map[string]int{}
 	for n := range int64(200) {
 		item := doc("items", n)
+		states[item.Lookup("state").StringValue()]++
 		id := item.Lookup("owner", "$id").StringValue()
 		if item.Lookup("owner", "$ref").StringValue() != "users" || !strings.HasPrefix(id, "u") {
 			t.Fatalf("the DBRef of %v", item)
@@ -67,6 +70,9 @@ func TestForms(t *testing.T) {
 		if group := doc("users", n%40).Lookup("group").Int64(); group != 5+n%4 {
 			t.Fatalf("group %d of user %d", group, n)
 		}
+	}
+	if states["a"] < 148 || states["a"] > 152 {
+		t.Errorf("the states %v", states)
 	}
 }
 

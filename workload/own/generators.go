@@ -383,10 +383,14 @@ type choice struct {
 	of   []value
 	rank rank
 	mix  *workload.Mix
+	// even gives each value its share of the documents as exactly as possible: these are the sums of the shares. step
+	// makes the choices of several fields independent.
+	even []float64
+	step float64
 }
 
 func choose(c *compiler, name, arg *yaml.Node, s *scope) (value, error) {
-	o := c.read(name, arg, "of", "weights", "skew")
+	o := c.read(name, arg, "of", "weights", "skew", "even")
 	of := o.keys["of"]
 	v := &choice{}
 	var weights []float64
@@ -423,8 +427,24 @@ func choose(c *compiler, name, arg *yaml.Node, s *scope) (value, error) {
 		v.mix = &mix
 	}
 	v.rank = o.rank(int64(len(v.of)))
+	if o.text("even") == "true" {
+		v.step = steps[saltOf(0, s.path+s.at)%uint64(len(steps))]
+		sum := 0.0
+		for i := range v.of {
+			w := 1.0
+			if weights != nil {
+				w = weights[i]
+			}
+			sum += w
+			v.even = append(v.even, sum)
+		}
+	}
 	return v, o.err
 }
+
+// steps are irrational, and none is a multiple of another one. The fractions of their multiples are numbers from 0 to 1
+// that are spread evenly, and independently for different steps (Weyl).
+var steps = []float64{math.Phi - 1, math.Sqrt2 - 1, math.Sqrt(3) - 1, math.Sqrt(7) - 2}
 
 // numbers reads a list of numbers, or the numbers of a mapping.
 func (o *options) numbers(n *yaml.Node) []float64 {
@@ -444,6 +464,15 @@ func (o *options) numbers(n *yaml.Node) []float64 {
 }
 
 func (v *choice) append(dst []byte, e *env) ([]byte, byte) {
+	if v.even != nil {
+		_, part := math.Modf(float64(e.n+1) * v.step)
+		at := part * v.even[len(v.even)-1]
+		i, found := slices.BinarySearch(v.even, at)
+		if found {
+			i++ // a sum is the end of its value
+		}
+		return v.of[min(i, len(v.of)-1)].append(dst, e)
+	}
 	if v.mix != nil {
 		return v.of[v.mix.Next(&e.r)].append(dst, e)
 	}

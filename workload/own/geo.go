@@ -112,7 +112,8 @@ func (v *geoValue) append(dst []byte, e *env) ([]byte, byte) {
 
 // around appends points on a circle, counterclockwise. The ring of a polygon ends where it begins.
 func (v *geoValue) around(dst []byte, e *env, lon, lat float64) []byte {
-	n, radius, turn := int(v.points.pick(&e.r)), v.radius.pick(&e.r), e.r.Float()
+	n, radius := int(v.points.pick(&e.r)), v.radius.pick(&e.r)
+	turn := 0.5 / float64(n) // so that four points are a box along the axes
 	// A degree of longitude is shorter away from the equator.
 	wide := radius / max(math.Cos(lat*math.Pi/180), 0.01)
 	last := n

@@ -53,7 +53,7 @@ func TestRecordedShapes(t *testing.T) {
 			profiled("update", `{"q": {"_id": 1}, "u": {"$push": {"f": {"$each": ["x"], "$slice": -5}}, "$pull": {"g": "x"}}}`, `, "nMatched": 1`), "-",
 			[]string{"a: {$array", "c: {$array", "e: {$array", "f: {$array", "g: {$array", "$slice: -5"}, nil},
 		{"DBRefs", profiled("query", `{"find": "items", "filter": {"owner": {"$ref": "items", "$id": 3}}, "limit": 1, "singleBatch": true, "$db": "shop"}`, ten),
-			`, "owner": {"$ref": "items", "$id": 3}`, []string{"owner: $ref: items $id: {$ref: items}", "owner: {$ref: {to: items, field: owner}}"}, nil},
+			`, "owner": {"$ref": "items", "$id": 3}`, []string{"owner: $ref: items $id: {$zipf: items}", "owner: {$ref: {to: items, field: owner}}"}, nil},
 		{"places", profiled("query", `{"find": "items", "filter": {"loc": {"$near": {"$geometry": {"type": "Point", "coordinates": [13.5, 52.5]}, "$maxDistance": 900}}}, "limit": 5, "$db": "shop"}`,
 			`, "nreturned": 5, "planSummary": "GEO_NEAR_2DSPHERE { loc: \"2dsphere\" }"`), `, "loc": {"type": "Point", "coordinates": [13.5, 52.5]}`,
 			[]string{"loc: {$geo: {type: Point", "$near: {$geometry: {$geo: {type: Point", "$maxDistance: 900", "loc: 2dsphere"}, nil},

@@ -153,6 +153,9 @@ func (w *writer) learnBegins(c *Collection, h *Hole, patterns *Field, found, lim
 		found = 2 * limit
 	}
 	size := math.Min(math.Max(math.Round(patterns.Values.Length.Mean()), 1), 20)
+	if !strings.HasPrefix(h.Kind, "^") {
+		size = math.Max(size, 4) // fewer letters are also elsewhere in random texts
+	}
 	count := math.Max(math.Round(documents/math.Max(found, 1)), 1)
 	for math.Pow(26, size) < count {
 		size++

@@ -122,6 +122,9 @@ func (l *labels) label(i int) any {
 	return fmt.Sprintf("v%0*d", l.width-1, i+1)
 }
 
+// near is how far counts of values differ that are written without weights.
+const near = 1.05
+
 // choose chooses values as often as documents have them, or as often as an operation used them.
 func (l *labels) choose(used *Values) any {
 	counts := make([]int64, len(l.values)+1)
@@ -149,16 +152,22 @@ func (l *labels) choose(used *Values) any {
 	switch {
 	case len(of) == 1:
 		return of[0]
-	case l.numbers && float64(most) < 1.5*float64(least) && len(of) == len(l.values) && counts[len(l.values)] == 0:
+	case l.numbers && float64(most) < near*float64(least) && len(of) == len(l.values) && counts[len(l.values)] == 0:
 		name := "$int"
 		if l.kind == bson.TypeInt64 {
 			name = "$long"
 		}
 		return one(name, bson.D{{Key: "min", Value: l.label(0)}, {Key: "max", Value: l.label(len(of) - 1)}})
-	case float64(most) < 1.5*float64(least):
+	case used != nil && float64(most) < near*float64(least):
 		return one("$choose", of)
+	case used != nil:
+		return one("$choose", bson.D{{Key: "of", Value: of}, {Key: "weights", Value: weights}})
 	}
-	return one("$choose", bson.D{{Key: "of", Value: of}, {Key: "weights", Value: weights}})
+	g := bson.D{{Key: "of", Value: of}}
+	if float64(most) >= near*float64(least) {
+		g = append(g, bson.E{Key: "weights", Value: weights})
+	}
+	return one("$choose", append(g, bson.E{Key: "even", Value: true}))
 }
 
 // sameValue compares numbers of all types by what they are worth, as a server does.

@@ -70,7 +70,7 @@ func (s *Shape) plain() string {
 	for _, e := range s.counted() {
 		switch e.Key {
 		case "ordered", "singleBatch", "readConcern", "writeConcern", "$readPreference", "tailable", "awaitData", "allowDiskUse",
-			"let", "min", "max":
+			"let", "min", "max", "skip":
 		case "updates", "deletes":
 			list, _ := e.Value.(bson.A)
 			var out bson.A

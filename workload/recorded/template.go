@@ -42,7 +42,10 @@ func (w *writer) dbRefs(c *Collection, path string, l *Level) any {
 		id := any(one("$objectId", bson.D{}))
 		here := cmp.Or(r.database, c.Database) == c.Database
 		if to := w.byName[r.collection]; here && to != nil && to.Count > 0 && w.named[r.collection] {
-			id = one("$ref", r.collection)
+			id = one("$sequential", r.collection)
+			if f := l.Fields["$id"]; f != nil && f.Values.Skewed() {
+				id = one("$zipf", r.collection)
+			}
 		} else if f := l.Fields["$id"]; f != nil && f.Values.Count() > 0 {
 			id = w.field(c, path+".$id", f)
 		}
