@@ -65,7 +65,7 @@ type historySum struct {
 	at                time.Time
 }
 
-func (s *historySum) add(x float64, at time.Time) {
+func (s *historySum) keep(x float64, at time.Time) {
 	if s.n == 0 || x > s.max {
 		s.max, s.at = x, at
 	}
@@ -116,8 +116,8 @@ func (h *history) sample(reply bson.Raw) error {
 		own(server.ReadSet(d.Set), values)
 	}
 	h.count(values, seconds)
-	h.add("server:"+name, values, d.Taken)
-	h.add("host", h.host.read(d.Host, d.Taken), d.Taken)
+	h.keep("server:"+name, values, d.Taken)
+	h.keep("host", h.host.read(d.Host, d.Taken), d.Taken)
 	h.rate(values, seconds, d)
 	return nil
 }
@@ -144,7 +144,7 @@ func (h *history) count(values map[string]float64, seconds float64) {
 	}
 }
 
-func (h *history) add(source string, values map[string]float64, at time.Time) {
+func (h *history) keep(source string, values map[string]float64, at time.Time) {
 	if h.minute.sums == nil || at.Sub(h.minute.began) >= time.Minute {
 		h.endMinute()
 		h.minute = minuteSums{began: at, sums: map[[2]string]*historySum{}}
