@@ -65,7 +65,7 @@ type historySum struct {
 	at                time.Time
 }
 
-func (s *historySum) keep(x float64, at time.Time) {
+func (s *historySum) add(x float64, at time.Time) {
 	if s.n == 0 || x > s.max {
 		s.max, s.at = x, at
 	}
