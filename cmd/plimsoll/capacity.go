@@ -99,9 +99,8 @@ objectives, the time was not enough, or the present load is above the line of DI
 	cmd.AddCommand(newCapacityResumeCommand(env))
 	briefHelp(cmd, `Find the highest load that a deployment carries with its objectives, and say how sure that is.
 
-TARGET is lab:NAME, mongodb://…, embedded:DIR, env:NAME, @FILE or @-. Without it,
-	plimsoll's embedded store on this disk is
-measured. SPEC is a YAML file.`, "format")
+TARGET is lab:NAME, mongodb://…, embedded:DIR, env:NAME, @FILE or @-. Without it, Plimsoll's
+embedded store on this disk is measured. SPEC is a YAML file.`, "format")
 	cmd.ValidArgsFunction = targets(env)
 	return cmd
 }

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
+	"github.com/plimsoll-bench/plimsoll/internal/shellword"
 	"github.com/plimsoll-bench/plimsoll/report"
 )
 
@@ -47,7 +48,8 @@ const (
 // printer prints a document. It removes control characters from texts of records.
 type printer struct {
 	screen
-	lines [][]span
+	command string // that prints this, "" if there is none
+	lines   [][]span
 }
 
 // span is a part of a line in one style.
@@ -56,6 +58,9 @@ type span struct{ style, text string }
 // writeDocument prints a document: its first screen, or everything. A document without an answer is printed completely.
 func writeDocument(w io.Writer, d *report.Document, everything bool) error {
 	p := &printer{screen: screenOf(w, screenWidth)}
+	if o, ok := w.(*outlet); ok {
+		p.command = o.command
+	}
 	if everything || d.Answer == "" {
 		p.screen = screenOf(w, textWidth)
 		p.everything(d)
@@ -162,7 +167,7 @@ func (p *printer) first(d *report.Document) {
 	if n := len(d.Short) - mostDoubts; n > 0 {
 		p.text("", "  ", "and "+figure.Plural(n, "more finding")+": add --verbose", 0, 1)
 	}
-	next := &printer{screen: p.screen}
+	next := &printer{screen: p.screen, command: p.command}
 	next.next(d)
 	if d.Summary != nil && len(d.Summary.Rows) > 0 {
 		p.blank()
@@ -204,11 +209,16 @@ func (p *printer) point(x report.Point, most int) {
 	p.lines[n][0].style = styles[x.Grade]
 }
 
-// next prints the next command and what it is for.
+// next prints the next command and what it is for: that of the document, or else the one that prints all of it.
 func (p *printer) next(d *report.Document) {
 	next := d.Next
-	if next.Command == "" {
-		p.text("", "next  ", "add --verbose for all findings, settings and tables", 0, 0)
+	switch all := "all findings, settings and tables"; {
+	case next.Command != "":
+	case d.Record != "":
+		next = report.Next{Command: "plimsoll show " + shellword.Quote(d.Record) + " --verbose", Why: all}
+	case p.command != "":
+		next = report.Next{Command: p.command + " --verbose", Why: all}
+	default:
 		return
 	}
 	// A command is not wrapped, because it is copied.

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"os"
 	"strconv"
 	"strings"
 
@@ -220,7 +221,11 @@ type specFlags struct {
 // addFileFlags adds the flags of the files of a run or drill, which other flags override.
 func (s *specFlags) addFileFlags(cmd *cobra.Command, of string) {
 	grouped(cmd, loadGroup, func() {
-		cmd.Flags().StringVarP(&s.file, "file", "f", "", "YAML `file` with the specification of the "+of+" (- for standard input); flags override it")
+		help := "YAML `file` with the specification of the " + of + " (- for standard input); flags override it"
+		if of == "run" {
+			help = "YAML `file` with the specification of the run (- for standard input), or the record of a run to repeat; flags override it"
+		}
+		cmd.Flags().StringVarP(&s.file, "file", "f", "", help)
 	}, "file")
 	grouped(cmd, dataGroup, func() {
 		cmd.Flags().StringArrayVarP(&s.properties, "property-file", "P", nil, "YCSB property `file` (repeatable; workloada to workloadf are built in); other flags override it")
@@ -234,7 +239,12 @@ func (s *specFlags) given() bool {
 
 // spec merges the file, the flags, the defaults and the positional target.
 func (s *specFlags) spec(cmd *cobra.Command, env *environment, target string) (asked spec.Run, err error) {
-	if s.file != "" {
+	if info, err := os.Stat(s.file); err == nil && info.IsDir() {
+		asked, _, err = recordedRun(s.file, target)
+		if err != nil {
+			return asked, err
+		}
+	} else if s.file != "" {
 		if asked, err = readSpec(env, s.file, "specification", "", spec.ReadRun); err != nil {
 			return asked, err
 		}
