@@ -54,8 +54,8 @@ func comparedAnswer(r *record.ComparisonReport) string {
 	return x.text()
 }
 
-// linesAnswer is the answer for load lines, "" for other comparisons. Each line has an interval of its own, so one search
-// a side is enough.
+// linesAnswer is the answer for load lines, "" for other comparisons. Each line has an interval of its own, so one
+// search a side is enough.
 func linesAnswer(r *record.ComparisonReport, a, b string) string {
 	var changed, open []string
 	for i := range r.Comparisons {

@@ -122,7 +122,8 @@ func capacityFacts(c *record.Capacity) []Fact {
 		address = c.Target.Address
 	}
 	return Facts("target", Disclosed(cmp.Or(run.Target, address), capacitySoftware(c)), "server", capacityEngine(c),
-		"workload", run.Workload.Name, "durability", run.Durability.Name, "objectives", strings.Join(c.Objectives, ", "), "time", capacityTime(c), "begun", begun(&c.Head))
+		"workload", run.Workload.Name, "durability", run.Durability.Name, "objectives", strings.Join(c.Objectives, ", "),
+		"time", capacityTime(c), "begun", begun(&c.Head))
 }
 
 // capacityTime is the time of a search, and the planned one, "" before its end.
@@ -179,15 +180,17 @@ func linesSection(c *record.Capacity) Section {
 			rate += " (safe)"
 		}
 		outage, recovery, lost := eventCells(l.Event)
-		s.Table.row(l.Name, rate, interval, outage, recovery, lost, yesNo(l.Counts),
+		counts := "-"
+		if slices.ContainsFunc(c.Lines, func(l record.LoadLine) bool { return !l.Counts }) {
+			counts = yesNo(l.Counts)
+		}
+		s.Table.row(l.Name, rate, interval, outage, recovery, lost, counts,
 			cmp.Or(l.Problem, l.Reason, string(l.Status)))
 	}
 	if c.Safe != "" && len(c.Lines) > 1 {
 		s.Lines = []string{"safe: the lowest rate of the lines that count, which the deployment carries during each of their events"}
 	}
-	if !slices.ContainsFunc(c.Lines, func(l record.LoadLine) bool { return l.Event != nil }) {
-		s.Table.Wide = []int{3, 4, 5, 6}
-	}
+	s.Table.dropEmpty()
 	return s
 }
 
@@ -447,7 +450,10 @@ func hullFigure(c *record.Capacity) *Figure {
 		return nil
 	}
 	h.Description = "A hull with load lines at their heights. " + strings.Join(words, ". ") + "."
-	note := "The height is the load. The disc is at the safe load, the lowest line that counts. Vertical bars are intervals."
+	note := "The height is the load. Vertical bars are intervals."
+	if c.Safe != "" {
+		note += " The disc is at the safe load, the lowest line that counts."
+	}
 	if p := c.Now; p != nil {
 		scale := cmp.Or(p.PerOperation, 1)
 		h.Title = "Load lines and the present load"

@@ -11,10 +11,10 @@ import (
 
 	"github.com/spf13/cobra"
 	driver "go.mongodb.org/mongo-driver/v2/mongo"
-	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
 	"github.com/plimsoll-bench/plimsoll/campaign"
 	"github.com/plimsoll-bench/plimsoll/drill"
+	"github.com/plimsoll-bench/plimsoll/internal/dial"
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/internal/permit"
 	"github.com/plimsoll-bench/plimsoll/loadline"
@@ -352,7 +352,14 @@ func asking(env *environment, asked spec.Run) func(context.Context) (server.Comm
 			}
 			uri = at.URI
 		}
-		client, err := driver.Connect(options.Client().SetServerSelectionTimeout(askPatience).ApplyURI(uri).SetAppName("plimsoll capacity"))
+		o, _, err := dial.Options(uri)
+		if err != nil {
+			return nil, nil, &store.AddressError{Address: store.Redact(uri), Problem: err.Error()}
+		}
+		if o.ServerSelectionTimeout == nil {
+			o.SetServerSelectionTimeout(askPatience)
+		}
+		client, err := driver.Connect(o.SetAppName("plimsoll capacity"))
 		if err != nil {
 			return nil, nil, err
 		}
