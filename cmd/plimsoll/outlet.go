@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/plimsoll-bench/plimsoll/internal/redact"
+	"github.com/plimsoll-bench/plimsoll/internal/shellword"
 	"github.com/plimsoll-bench/plimsoll/internal/visible"
 	"github.com/plimsoll-bench/plimsoll/internal/wording"
 )
@@ -103,6 +104,7 @@ func filtered(env *environment) *environment {
 		out.screen = screen{columns: env.columns()}
 		out.screen.colour = out.screen.columns > 0 && env.getenv("NO_COLOR") == "" && env.getenv("TERM") != "dumb"
 	}
+	out.screen.command = shellword.Join(append(commandLine(env), "--verbose"))
 	messages := newOutlet(env.stderr, maxMessage)
 	messages.reword = wording.Of
 	own.stdout, own.stderr = out, messages
