@@ -84,6 +84,7 @@ func (f family) table(b *strings.Builder, res result) {
 		fmt.Fprintf(b, "| %s (`%s`) | %s | %s | %s | %s | %s | %s | %s |\n", input, r.name, found, honest, interval, cannot, r.goal,
 			verdict, r.notFound)
 	}
+	f.confusion(b, res)
 	if len(f.notFound) > 0 {
 		b.WriteString("\nNot found:\n\n")
 		for _, text := range f.notFound {
@@ -99,6 +100,38 @@ func (f family) table(b *strings.Builder, res result) {
 		for _, made := range res.made() {
 			fmt.Fprintf(b, "\nMade later (%s): %s.\n", made, strings.Join(res.rowsMade(made), ", "))
 		}
+	}
+}
+
+// confusion is the matrix of what was planted and what was named.
+func (f family) confusion(b *strings.Builder, res result) {
+	if !f.matrix {
+		return
+	}
+	var labels []string
+	for _, c := range res.Rows {
+		for label := range c.Named {
+			if !slices.Contains(labels, label) {
+				labels = append(labels, label)
+			}
+		}
+	}
+	slices.Sort(labels)
+	if len(labels) == 0 {
+		return
+	}
+	fmt.Fprintf(b, "\nPlanted (rows) and named (columns):\n\n| planted | %s |\n|---|%s\n", strings.Join(labels,
+		" | "), strings.Repeat("---:|", len(labels)))
+	for _, r := range f.rows {
+		c, ok := res.rowOf(r.name)
+		if !ok || len(c.Named) == 0 {
+			continue
+		}
+		fmt.Fprintf(b, "| `%s` |", r.name)
+		for _, label := range labels {
+			fmt.Fprintf(b, " %d |", c.Named[label])
+		}
+		b.WriteByte('\n')
 	}
 }
 

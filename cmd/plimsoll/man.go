@@ -3,9 +3,13 @@ package main
 import (
 	"fmt"
 	"os"
+	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/cobra/doc"
+	"github.com/spf13/pflag"
+
+	"github.com/plimsoll-bench/plimsoll/internal/replace"
 )
 
 func newManCommand(env *environment) *cobra.Command {
@@ -17,15 +21,84 @@ func newManCommand(env *environment) *cobra.Command {
 			if err := os.MkdirAll(args[0], 0o755); err != nil {
 				return err
 			}
-			ver, _ := toolVersion()
-			header := &doc.GenManHeader{Section: "1", Source: "plimsoll " + ver, Manual: "Plimsoll"}
-			if err := doc.GenManTree(cmd.Root(), header, args[0]); err != nil {
+			if err := writeManPages(args[0], cmd.Root()); err != nil {
 				return fmt.Errorf("cannot write the man pages: %w", err)
 			}
 			_, err := fmt.Fprintln(env.stdout, args[0])
 			return err
 		},
 	}
+}
+
+// writeManPages writes the page of a command, and those of the commands below it.
+func writeManPages(dir string, cmd *cobra.Command) error {
+	for _, c := range cmd.Commands() {
+		if c.IsAvailableCommand() && !c.IsAdditionalHelpTopicCommand() {
+			if err := writeManPages(dir, c); err != nil {
+				return err
+			}
+		}
+	}
+	return replace.File(filepath.Join(dir, manName(cmd)+".1"), []byte(manPage(cmd)), 0o644, false)
+}
+
+func manName(cmd *cobra.Command) string { return strings.ReplaceAll(cmd.CommandPath(), " ", "-") }
+
+// manPage is the man page of a command. Texts keep their lines, because they have examples and tables.
+func manPage(cmd *cobra.Command) string {
+	var b strings.Builder
+	section := func(title, text string) {
+		if text != "" {
+			fmt.Fprintf(&b, ".SH %s\n.nf\n%s\n.fi\n", title, roff(text))
+		}
+	}
+	fmt.Fprintf(&b, ".TH \"%s\" 1 \"\" \"plimsoll %s\" Plimsoll\n", strings.ToUpper(manName(cmd)), version)
+	fmt.Fprintf(&b, ".SH NAME\n%s \\- %s\n", roff(manName(cmd)), roff(cmd.Short))
+	section("SYNOPSIS", cmd.UseLine())
+	section("DESCRIPTION", strings.TrimSpace(cmd.Long))
+	if cmd.LocalFlags().HasAvailableFlags() {
+		b.WriteString(".SH OPTIONS\n")
+		cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
+			if !f.Hidden {
+				b.WriteString(manFlag(f))
+			}
+		})
+	}
+	section("EXAMPLES", cmd.Example)
+	var also []string
+	if cmd.HasParent() {
+		also = append(also, roff(manName(cmd.Parent()))+"(1)")
+	}
+	for _, c := range cmd.Commands() {
+		if c.IsAvailableCommand() && !c.IsAdditionalHelpTopicCommand() {
+			also = append(also, roff(manName(c))+"(1)")
+		}
+	}
+	fmt.Fprintf(&b, ".SH SEE ALSO\n%s\n", strings.Join(also, ", "))
+	return b.String()
+}
+
+func manFlag(f *pflag.Flag) string {
+	name, usage := pflag.UnquoteUsage(f)
+	flag := `\fB` + roff("--"+f.Name) + `\fR`
+	if f.Shorthand != "" {
+		flag = `\fB` + roff("-"+f.Shorthand) + `\fR, ` + flag
+	}
+	if name != "" {
+		flag += ` \fI` + roff(name) + `\fR`
+	}
+	return fmt.Sprintf(".TP\n%s\n%s\n", flag, roff(usage))
+}
+
+// roff escapes a text: nothing in it is a request or an escape of the language of man pages.
+func roff(text string) string {
+	lines := strings.Split(strings.NewReplacer(`\`, `\e`, "-", `\-`).Replace(text), "\n")
+	for i, line := range lines {
+		if strings.HasPrefix(line, ".") || strings.HasPrefix(line, "'") {
+			lines[i] = `\&` + line
+		}
+	}
+	return strings.Join(lines, "\n")
 }
 
 // newExitCodesTopic is a help topic, `plimsoll help exit-codes`.
