@@ -24,6 +24,7 @@ const (
 type screen struct {
 	columns int
 	colour  bool
+	command string // the command that prints on it, with --verbose; "" if it is not known
 }
 
 // screenOf is the screen of a writer: that of an outlet, or one without a terminal, which has so many columns.
@@ -221,12 +222,22 @@ func (p *printer) next(d *report.Document) {
 	default:
 		return
 	}
-	// A command is not wrapped, because it is copied.
-	line := "next  " + report.Clean(next.Command)
-	if why := "  # " + report.Clean(next.Why); next.Why != "" && utf8.RuneCountInString(line+why) <= p.columns {
+	p.line(span{text: nextLine(report.Clean(next.Command), report.Clean(next.Why), p.columns)})
+}
+
+// nextLine is a command to run next, and what it is for if the line has room. A command is not wrapped, because it is
+// copied.
+func nextLine(command, why string, columns int) string {
+	line := "next  " + command
+	if why = "  # " + why; why != "  # " && utf8.RuneCountInString(line+why) <= columns {
 		line += why
 	}
-	p.line(span{text: line})
+	return line
+}
+
+// nextStep prints a command to run next behind a result that is no document.
+func nextStep(w io.Writer, command, why string) {
+	fmt.Fprintf(w, "\n%s\n", nextLine(command, why, screenOf(w, textWidth).columns))
 }
 
 // summary prints a table in at most so many lines: without the columns that have no room, which are the last ones.

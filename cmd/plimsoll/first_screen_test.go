@@ -23,7 +23,7 @@ import (
 )
 
 // screens are the terminals of the golden files; one has no columns, because it is no terminal.
-var screens = []screen{{}, {80, true}, {100, false}, {140, false}}
+var screens = []screen{{}, {columns: 80, colour: true}, {columns: 100}, {columns: 140}}
 
 // firstScreens are results whose first screens are kept.
 func firstScreens(t *testing.T) map[string]any {
@@ -112,15 +112,15 @@ func TestColoursFollowTheTerminal(t *testing.T) {
 		columns int
 		vars    map[string]string
 	}{
-		{100, true}:  {100, nil},
-		{90, false}:  {90, map[string]string{"NO_COLOR": "1"}},
-		{110, false}: {110, map[string]string{"TERM": "dumb"}},
-		{80, false}:  {0, nil},
+		{columns: 100, colour: true}: {100, nil},
+		{columns: 90}:                {90, map[string]string{"NO_COLOR": "1"}},
+		{columns: 110}:               {110, map[string]string{"TERM": "dumb"}},
+		{columns: 80}:                {0, nil},
 	} {
 		t.Run(fmt.Sprint(want), func(t *testing.T) {
 			env := filtered(&environment{stdout: io.Discard, stderr: io.Discard, columns: func() int { return c.columns },
 				getenv: func(name string) string { return c.vars[name] }})
-			if got := screenOf(env.stdout, screenWidth); got != want {
+			if got := screenOf(env.stdout, screenWidth); got.columns != want.columns || got.colour != want.colour {
 				t.Errorf("got %v, want %v", got, want)
 			}
 		})
@@ -131,7 +131,7 @@ func TestColoursFollowTheTerminal(t *testing.T) {
 func TestATextHasNoColoursOfItsOwn(t *testing.T) {
 	var b bytes.Buffer
 	w := newOutlet(&b, maxLine)
-	w.screen = screen{80, false}
+	w.screen = screen{columns: 80}
 	d := &report.Document{Title: "\x1b[31mEVIL", Head: report.Head{Answer: "\x1b[31mEVIL", Sure: "\x1b[31mEVIL",
 		Short: []report.Point{{Grade: report.Bad, Text: "\x1b[31mEVIL"}}}}
 	if err := writeDocument(w, d, false); err != nil || strings.Contains(b.String(), "\x1b") {
@@ -161,7 +161,7 @@ func TestJSONBeginsWithTheSummary(t *testing.T) {
 // Events are printed in order of time, whoever reports them, and all of them.
 func TestEventsAreInOrder(t *testing.T) {
 	var b bytes.Buffer
-	p := newProgressLines(&environment{stderr: &b})
+	p := newProgressLines(&environment{stderr: &b, now: standing})
 	event := func(at time.Duration, text string) { p.Event(measure.Event{At: at, Kind: "k", Text: text}) }
 	event(6400*time.Millisecond, "third")
 	event(5*time.Second, "first")

@@ -106,6 +106,7 @@ func filtered(env *environment) *environment {
 		out.screen = screen{columns: env.columns()}
 		out.screen.colour = out.screen.columns > 0 && env.getenv("NO_COLOR") == "" && env.getenv("TERM") != "dumb"
 	}
+	out.screen.command = shellword.Join(append(commandLine(env), "--verbose"))
 	messages := newOutlet(env.stderr, maxMessage)
 	messages.reword = wording.Of
 	out.command = shellword.Join(commandLine(env))

@@ -18,7 +18,7 @@ import (
 // the flags for one of them.
 var runSettings = slicesOf(
 	in(loadGroup,
-		key("workload", "workload.name", "`name` of the workload: a to f, person, location, catalog, ycsb-a to ycsb-f, or the path of a workload file (FILE.yaml); see 'plimsoll workloads'").inBrief().from(workloadNames),
+		key("workload", "workload.name", "`name` of the workload: a to f, person, location, catalog, ycsb-a to ycsb-f, or the path of a workload file (FILE.yaml); see 'plimsoll workload list'").inBrief().from(workloadNames),
 		form(key("set", "workload.params", "workload parameter or YCSB property `name=value`, for example fieldlength=200"), "", true, setParams).inBrief(),
 		key("mode", "workload.mode", "generators: core (corrected) or ycsb (the same as YCSB, to compare with its figures; ycsb-a to ycsb-f set it)"),
 		key("seed", "workload.seed", "seed of data and operations").atLeast1(),
