@@ -13,9 +13,13 @@ import (
 	"github.com/plimsoll-bench/plimsoll/workload"
 )
 
-// spread shards the collections of the workload in a sharded lab, unless they are sharded, by the hash of _id. A
-// collection that already has documents is an error, unless the run takes the data as they are.
+// spread makes collections with options, and shards the collections of the workload in a sharded lab, unless they are
+// sharded, by the hash of _id. A collection that already has documents is an error, unless the run takes the data as
+// they are.
 func (r *runner) spread(ctx context.Context) error {
+	if err := r.create(ctx); err != nil {
+		return err
+	}
 	if err := r.arrange(ctx); err != nil {
 		return err
 	}
@@ -23,6 +27,24 @@ func (r *runner) spread(ctx context.Context) error {
 		return nil
 	}
 	return SpreadOver(ctx, r.target.URI, r.spec, r.workload.Collections(), r.spec.LoadPhase.Skip, r.opts.Progress.Step)
+}
+
+// create makes the views of the workload, and the collections that a server does not make by itself.
+func (r *runner) create(ctx context.Context) error {
+	creator, ok := workload.As[workload.Creator](r.workload)
+	if !ok || r.opts.share().Clients > 1 || r.spec.LoadPhase.Skip || r.target.storesNothing() {
+		return nil
+	}
+	list := creator.Creations()
+	if len(list) == 0 {
+		return nil
+	}
+	c, ok := r.store.(server.Commander)
+	if !ok {
+		return fmt.Errorf("%s is capped, a time series, a view, or has a collation, which this target does not know. Use a MongoDB",
+			list[0].Collection)
+	}
+	return store.Create(ctx, c, r.spec.Database, list)
 }
 
 // arrange shards collections as the workload file says, if the target is sharded.

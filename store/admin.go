@@ -60,6 +60,57 @@ func EnsureIndexes(ctx context.Context, c server.Commander, db string, indexes [
 	return nil
 }
 
+// namespaceExists is the code of a server that has a collection of that name with other options.
+const namespaceExists = 48
+
+// Create makes views, and collections that a server does not make by itself. What exists must be of the same kind.
+func Create(ctx context.Context, c server.Commander, db string, creations []workload.Creation) error {
+	for _, made := range creations {
+		cmd := bson.D{{Key: "create", Value: made.Collection}}
+		options, err := bson.Raw(bsoncore.BuildDocument(nil, made.Options)).Elements()
+		if err != nil {
+			return err
+		}
+		for _, o := range options {
+			cmd = append(cmd, bson.E{Key: o.Key(), Value: o.Value()})
+		}
+		_, err = server.QueryDB(ctx, c, db, cmd)
+		var refused *ServerError
+		if errors.As(err, &refused) && refused.Code == namespaceExists {
+			err = sameKind(ctx, c, db, made)
+		}
+		if err != nil {
+			return fmt.Errorf("create %s.%s: %w", db, made.Collection, err)
+		}
+	}
+	return nil
+}
+
+// sameKind checks that a collection that exists has the options of a wanted one. Numbers may differ, because servers
+// round them.
+func sameKind(ctx context.Context, c server.Commander, db string, want workload.Creation) error {
+	reply, err := server.QueryDB(ctx, c, db, bson.D{{Key: "listCollections", Value: 1},
+		{Key: "filter", Value: bson.D{{Key: "name", Value: want.Collection}}}})
+	if err != nil {
+		return err
+	}
+	have, _ := reply.Lookup("cursor", "firstBatch", "0", "options").DocumentOK()
+	options, err := bson.Raw(bsoncore.BuildDocument(nil, want.Options)).Elements()
+	if err != nil {
+		return err
+	}
+	for _, o := range options {
+		v, err := have.LookupErr(o.Key())
+		_, number := o.Value().AsInt64OK()
+		defaults := o.Key() == "timeseries" || o.Key() == "collation" // the server adds them
+		if err == nil && (number || defaults || v.Equal(o.Value())) {
+			continue
+		}
+		return fmt.Errorf("it exists with another %s. Drop it (--load drop), or load into another database (--database)", o.Key())
+	}
+	return nil
+}
+
 // CountDocuments counts the documents of a collection by an aggregation over all of them. A collection that does not
 // exist has none.
 func CountDocuments(ctx context.Context, c server.Commander, db, collection string) (int64, error) {

@@ -126,7 +126,9 @@ type Request struct {
 	New       bool        // FindAndModify: return the changed document
 
 	Pipeline []byte // Aggregate, Watch: BSON array of stages
-	Out      bool   // Aggregate: Pipeline writes its result into a collection, see [Outputs]
+	// FullDocument is which events of a Watch have the whole document, "" for inserts and replacements only.
+	FullDocument string
+	Out          bool // Aggregate: Pipeline writes its result into a collection, see [Outputs]
 
 	Hint      Value    // index to use, by keys or name
 	Collation []byte   // document or nil
@@ -250,6 +252,18 @@ type Compound interface {
 	// Parts returns one workload for each collection that the load phase fills. Each has that collection first, and the
 	// number and the documents of its records.
 	Parts() []Workload
+}
+
+// Creator is implemented by workloads with views, and with collections that a server does not make by itself.
+type Creator interface {
+	// Creations returns what must be made before the load phase, in this order.
+	Creations() []Creation
+}
+
+// Creation is a view or a collection.
+type Creation struct {
+	Collection string
+	Options    []byte // elements of the command create, such as capped, timeseries, viewOn and collation
 }
 
 // Sharder is implemented by workloads that say how their collections are distributed over shards.

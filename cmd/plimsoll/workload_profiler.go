@@ -54,6 +54,9 @@ func restoreProfiler(ctx context.Context, env *environment, address string, f *r
 		return err
 	}
 	defer db.Close()
+	if err := dropLeft(ctx, env, address, db); err != nil {
+		return err
+	}
 	restored, err := restoreLeft(ctx, env, address, db)
 	if err == nil && !restored {
 		fmt.Fprintf(env.stdout, "no recording left the profiler of %s changed\n", db.Name)

@@ -33,7 +33,7 @@ type recordFlags struct {
 	from, database, profile, out, recording, name string
 	length                                        time.Duration
 	sample                                        int
-	values, hashNames, restore                    bool
+	values, hashNames, restore, verify            bool
 }
 
 func newWorkloadRecordCommand(env *environment) *cobra.Command {
@@ -56,6 +56,10 @@ Operations come from one of these sources:
 Documents come from a sample ($sample), from which no values are kept. The profiler is changed only with --profile;
 it is restored at the end. After a crash, --restore restores it. Ctrl-C ends a recording early, and the files have
 what was recorded until then.
+
+With an address, the file is then verified. A database with a random name gets up to 20,000 documents. One connection
+replays the operations there for up to 5 seconds. Their results and plans are compared with the recording, and the
+database is dropped. --verify=false leaves this out.
 
 Values are not kept: the file has types, lengths, numbers of digits and of different values instead. With --values, it
 has frequent values, and the recording has whole commands.`,
@@ -84,6 +88,7 @@ has frequent values, and the recording has whole commands.`,
 	fs.BoolVar(&f.hashNames, "hash-names", false, "replace names of fields by keyed hashes; the key is not kept")
 	fs.StringVar(&f.recording, "recording", "", "`file` that keeps the times of all operations, for 'plimsoll run --replay'; - for standard output")
 	fs.StringVar(&f.name, "name", "", "`name` of the workload (default that of the database)")
+	fs.BoolVar(&f.verify, "verify", true, "with an address, replay the file in a new database of the deployment, compare the results, and drop it")
 	fs.BoolVar(&f.restore, "restore", false, "restore the profiler that a killed recording left changed, and end")
 	return cmd
 }
@@ -219,6 +224,7 @@ func noteOptions(env *environment, address string) error {
 // add counts an operation, and puts it into the recording.
 func (r *recording) add(op *recorded.Operation, err error) error {
 	if err != nil {
+		r.model.AddEnd(op)
 		return r.model.Skip(op, err)
 	}
 	if r.db != nil && op.Database != r.db.Name {
@@ -405,6 +411,9 @@ func (r *recording) write(ctx context.Context, keep *os.File) error {
 		return fmt.Errorf("cannot write %s: %w", r.recording, err)
 	}
 	r.summary(file)
+	if r.verify && r.db != nil && ctx.Err() == nil {
+		r.verifyFile(ctx, text)
+	}
 	return nil
 }
 
@@ -435,12 +444,17 @@ func (r *recording) nothing() error {
 		"operations for a minute", r.source.Database)
 }
 
+// summaryOutput is standard output, unless a file is written to it.
+func (r *recording) summaryOutput() io.Writer {
+	if isStdout(r.env, r.out) || r.recording != "" && isStdout(r.env, r.recording) {
+		return r.env.stderr
+	}
+	return r.env.stdout
+}
+
 // summary prints what was written.
 func (r *recording) summary(file own.File) {
-	out := r.env.stdout
-	if isStdout(r.env, r.out) || r.recording != "" && isStdout(r.env, r.recording) {
-		out = r.env.stderr
-	}
+	out := r.summaryOutput()
 	fmt.Fprintf(out, "%s operations of %d kinds on %s in %v (%s/s)\n", figure.Count(r.model.Databases()[r.source.Database]),
 		len(file.Operations), figure.Plural(len(file.Collections), "collection"), file.Recorded.Period,
 		figure.Rate(float64(file.Recorded.Rate)))

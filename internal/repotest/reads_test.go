@@ -63,6 +63,7 @@ var unpermitted = map[string]string{
 	"cmd/plimsoll/platform_watch.go":    "the journal of a platform of this user",
 	"cmd/plimsoll/workload_compare.go":  "files that the command line names",
 	"cmd/plimsoll/workload_profiler.go": "the state of a profiler of this user",
+	"cmd/plimsoll/workload_verify.go":   "the database that a verification of this user left",
 	"cmd/plimsoll/workload_record.go":   "files that the command line names",
 }
 

@@ -31,6 +31,9 @@ func Check(req *workload.Request) error {
 	case workload.Aggregate:
 		return s.compilePipeline(&pipeline{}, req.Pipeline)
 	case workload.Watch:
+		if req.FullDocument != "" {
+			return unsupported("a change stream with fullDocument")
+		}
 		return s.compileWatch(req.Pipeline)
 	case workload.Insert:
 		return nil

@@ -215,11 +215,15 @@ const watchAtMost = time.Second
 
 // watch reads the next changes. The driver resumes a stream that was interrupted.
 func (s *session) watch(ctx context.Context, coll *driver.Collection, req *workload.Request, res *store.Result) error {
-	key := req.Collection + "\x00" + string(req.Pipeline)
+	key := req.Collection + "\x00" + req.FullDocument + "\x00" + string(req.Pipeline)
 	f := s.feeds[key]
 	if f == nil {
 		var err error
-		f, err = coll.Watch(s.base, stages(req.Pipeline), options.ChangeStream().SetMaxAwaitTime(watchAtMost))
+		o := options.ChangeStream().SetMaxAwaitTime(watchAtMost)
+		if req.FullDocument != "" {
+			o.SetFullDocument(options.FullDocument(req.FullDocument))
+		}
+		f, err = coll.Watch(s.base, stages(req.Pipeline), o)
 		if err != nil {
 			return err
 		}

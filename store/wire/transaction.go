@@ -140,6 +140,7 @@ type feed struct {
 	collection string
 	pipeline   []byte // with the stage $changeStream
 	own        []byte // the pipeline of the request
+	full       string // which events have the whole document
 	link       *link  // the cursor belongs to it
 	cursor     int64
 	ns, token  []byte
@@ -182,11 +183,11 @@ func (x *exchange) watch(req *workload.Request) {
 // feed returns the change stream of a request.
 func (s *Session) feed(req *workload.Request) *feed {
 	for _, f := range s.feeds {
-		if f.collection == req.Collection && string(f.own) == string(req.Pipeline) {
+		if f.collection == req.Collection && string(f.own) == string(req.Pipeline) && f.full == req.FullDocument {
 			return f
 		}
 	}
-	f := &feed{collection: req.Collection, own: append([]byte(nil), req.Pipeline...)}
+	f := &feed{collection: req.Collection, own: append([]byte(nil), req.Pipeline...), full: req.FullDocument}
 	s.feeds = append(s.feeds, f)
 	return f
 }
@@ -198,6 +199,9 @@ func (f *feed) open() []byte {
 	dst, stage := rawbson.Open(dst)
 	dst = bsoncore.AppendHeader(dst, rawbson.Document, "$changeStream")
 	dst, options := rawbson.Open(dst)
+	if f.full != "" {
+		dst = bsoncore.AppendStringElement(dst, "fullDocument", f.full)
+	}
 	if len(f.token) > 0 {
 		dst = appendDocument(dst, rawbson.Document, "resumeAfter", f.token)
 	}

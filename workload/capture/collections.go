@@ -1,9 +1,11 @@
 package capture
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -13,23 +15,37 @@ import (
 	"github.com/plimsoll-bench/plimsoll/workload/recorded"
 )
 
-// Collections describes the collections of the database: the number and the shapes of their documents, from a sample
-// of so many, and their indexes. What cannot be read is noted with the collection.
+// listed is an entry of listCollections.
+type listed struct {
+	Name, Type string
+	Options    bson.Raw
+}
+
+// Collections describes the collections and views of the database: the number and the shapes of their documents, from a
+// sample of so many, their indexes and options. What cannot be read is noted with the collection.
 func (d *Database) Collections(ctx context.Context, sample int, o recorded.Options) ([]*recorded.Collection, error) {
-	names, err := d.db().ListCollectionNames(ctx, bson.D{{Key: "type", Value: bson.D{{Key: "$ne", Value: "view"}}}})
+	cursor, err := d.db().ListCollections(ctx, bson.D{})
+	var found []listed
+	if err == nil {
+		err = cursor.All(ctx, &found)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("cannot list the collections of %s: %w", d.Name, err)
 	}
+	slices.SortFunc(found, func(a, b listed) int { return cmp.Compare(a.Name, b.Name) })
 	if d.routed, err = d.Router(ctx); err != nil {
 		return nil, err
 	}
 	var list []*recorded.Collection
-	for _, name := range names {
-		if strings.HasPrefix(name, "system.") {
+	for _, f := range found {
+		if strings.HasPrefix(f.Name, "system.") {
 			continue
 		}
-		c := &recorded.Collection{Database: d.Name, Name: name, Documents: &recorded.Documents{Options: o}}
-		d.describe(ctx, c, sample)
+		c := &recorded.Collection{Database: d.Name, Name: f.Name, Documents: &recorded.Documents{Options: o},
+			Options: f.Options}
+		if f.Type != "view" {
+			d.describe(ctx, c, sample, f.Type == "timeseries")
+		}
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
@@ -38,7 +54,10 @@ func (d *Database) Collections(ctx context.Context, sample int, o recorded.Optio
 	return list, nil
 }
 
-func (d *Database) describe(ctx context.Context, c *recorded.Collection, sample int) {
+// Drop drops the database.
+func (d *Database) Drop(ctx context.Context) error { return d.db().Drop(ctx) }
+
+func (d *Database) describe(ctx context.Context, c *recorded.Collection, sample int, series bool) {
 	note := func(what string, err error) {
 		if err != nil && ctx.Err() == nil {
 			c.Unseen = append(c.Unseen, fmt.Sprintf("%s of %s could not be read: %v.", what, c.Name, err))
@@ -61,6 +80,9 @@ func (d *Database) describe(ctx context.Context, c *recorded.Collection, sample 
 		err = cursor.All(ctx, &c.Indexes)
 	}
 	note("The indexes", err)
+	if series { // its statistics are those of buckets
+		return
+	}
 	if cursor, err = coll.Aggregate(ctx, bson.A{bson.D{{Key: "$indexStats", Value: bson.D{}}}}); err == nil {
 		var stats []struct {
 			Name     string

@@ -1,7 +1,8 @@
 // Package capture queries a deployment about the operations and the data of one database: its profiler, $queryStats,
 // collections, indexes and a sample of documents. Package workload/recorded makes a workload of the answers.
 //
-// It changes only the profiler, and only on request. [Profiling] describes how that is undone.
+// It changes only the profiler, and only on request. [Profiling] describes how that is undone. [Database.Drop] is for
+// the databases that a verification made.
 package capture
 
 import (

@@ -19,6 +19,7 @@ import (
 // number is a value in a calculation: whole, or with a fraction.
 type number struct {
 	whole bool
+	date  bool // whole milliseconds since 1970
 	i     int64
 	f     float64
 }
@@ -28,6 +29,14 @@ func (n number) float() float64 {
 		return float64(n.i)
 	}
 	return n.f
+}
+
+// rounded is the whole number of n.
+func (n number) rounded() int64 {
+	if n.whole {
+		return n.i
+	}
+	return int64(n.f)
 }
 
 // term is a part of a calculation. dst has the fields of the document so far.
@@ -59,7 +68,7 @@ func (t valueTerm) eval(dst []byte, e *env) number {
 	case rawbson.Int32:
 		return number{whole: true, i: int64(int32(binary.LittleEndian.Uint32(data)))}
 	case rawbson.Int64, rawbson.Date:
-		return number{whole: true, i: int64(binary.LittleEndian.Uint64(data))}
+		return number{whole: true, date: kind == rawbson.Date, i: int64(binary.LittleEndian.Uint64(data))}
 	case rawbson.Double:
 		return number{f: math.Float64frombits(binary.LittleEndian.Uint64(data))}
 	case rawbson.Decimal:
@@ -82,8 +91,17 @@ func raw(v value, dst []byte, e *env) (kind byte, data []byte) {
 	return absent, nil
 }
 
+// A date plus or minus milliseconds is a date.
 func (t binary2) eval(dst []byte, e *env) number {
 	a, b := t.a.eval(dst, e), t.b.eval(dst, e)
+	n := t.apply(a, b)
+	if a.date != b.date && (t.op == '+' || t.op == '-') {
+		return number{whole: true, date: true, i: n.rounded()}
+	}
+	return n
+}
+
+func (t binary2) apply(a, b number) number {
 	if a.whole && b.whole && t.op != '/' {
 		switch t.op {
 		case '+':
@@ -156,6 +174,8 @@ type calculated struct{ of term }
 func (v calculated) append(dst []byte, e *env) ([]byte, byte) {
 	n := v.of.eval(dst, e)
 	switch {
+	case n.date:
+		return binary.LittleEndian.AppendUint64(dst, uint64(n.i)), rawbson.Date
 	case !n.whole:
 		return binary.LittleEndian.AppendUint64(dst, math.Float64bits(n.f)), rawbson.Double
 	case n.i >= math.MinInt32 && n.i <= math.MaxInt32:

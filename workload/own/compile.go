@@ -113,6 +113,9 @@ func Compile(f File, asked workload.Spec) (*Plan, error) {
 		if err := k.shard(c, p); err != nil {
 			return nil, err
 		}
+		if err := k.create(c, p); err != nil {
+			return nil, err
+		}
 	}
 	p.collections, p.classes, p.choices, p.fields, p.vars = c.all, c.classes, c.choices, c.fields, c.vars
 	p.named = c.named
@@ -325,7 +328,7 @@ var keysOf = map[string]string{
 	"replace":       "filter with upsert hint collation empty write_concern",
 	"delete":        "filter many hint collation empty write_concern",
 	"findAndModify": "filter sort projection with remove new upsert array_filters hint collation empty write_concern",
-	"watch":         "pipeline readers read_concern read_preference",
+	"watch":         "pipeline full_document readers read_concern read_preference",
 	"transaction":   "read_concern read_preference write_concern",
 	"sequence":      "",
 }

@@ -50,6 +50,42 @@ type Collection struct {
 	Indexes []Index `json:"indexes,omitempty" yaml:"indexes,omitempty"`
 	// Shard distributes the collection if the deployment is sharded.
 	Shard *Shard `json:"shard,omitempty" yaml:"shard,omitempty"`
+	// Collation is the order of texts of the collection, for operations that have none.
+	Collation Template `json:"collation,omitempty" yaml:"collation,omitempty"`
+	// Capped limits the collection: new documents replace the oldest ones.
+	Capped *Capped `json:"capped,omitempty" yaml:"capped,omitempty"`
+	// TimeSeries makes a time-series collection.
+	TimeSeries *TimeSeries `json:"time_series,omitempty" yaml:"time_series,omitempty"`
+	// View makes a view, which has no documents of its own.
+	View *View `json:"view,omitempty" yaml:"view,omitempty"`
+}
+
+// Capped is the limit of a capped collection.
+type Capped struct {
+	// Size of its documents, for example 16MiB.
+	Size spec.Size `json:"size" yaml:"size" jsonschema:"required"`
+	// Max is the most documents.
+	Max spec.Count `json:"max,omitempty" yaml:"max,omitempty"`
+}
+
+// TimeSeries is how a time-series collection arranges its documents.
+type TimeSeries struct {
+	// Time is the field with the date.
+	Time string `json:"time" yaml:"time" jsonschema:"required"`
+	// Meta is the field that is the same in all documents of a series.
+	Meta string `json:"meta,omitempty" yaml:"meta,omitempty"`
+	// Granularity is the distance of the documents of a series.
+	Granularity string `json:"granularity,omitempty" yaml:"granularity,omitempty" jsonschema:"enum=seconds,enum=minutes,enum=hours"`
+	// ExpireAfter removes documents whose date is so old.
+	ExpireAfter *spec.Duration `json:"expire_after,omitempty" yaml:"expire_after,omitempty"`
+}
+
+// View is a collection as a pipeline shows it.
+type View struct {
+	// On is the collection or view that it shows.
+	On string `json:"on" yaml:"on" jsonschema:"required"`
+	// Pipeline of the view, without generators.
+	Pipeline Template `json:"pipeline,omitempty" yaml:"pipeline,omitempty"`
 }
 
 // Index is a secondary index.
@@ -189,6 +225,8 @@ type Operation struct {
 	As string `json:"as,omitempty" yaml:"as,omitempty"`
 	// Think is how long the user waits before the operation: 2s, or {min: 1s, max: 5s}.
 	Think *Think `json:"think,omitempty" yaml:"think,omitempty"`
+	// FullDocument says which events of a change stream have the whole document.
+	FullDocument string `json:"full_document,omitempty" yaml:"full_document,omitempty" jsonschema:"enum=updateLookup,enum=whenAvailable,enum=required"`
 	// Readers is the number of workers that only read this change stream.
 	Readers spec.Count `json:"readers,omitempty" yaml:"readers,omitempty"`
 

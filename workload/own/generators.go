@@ -28,6 +28,7 @@ func init() { // the functions refer to the table
 		"$choose": choose, "$array": repeated, "$optional": optional, "$sequence": sequence,
 		"$ref": reference, "$uniform": reference, "$zipf": reference, "$latest": reference, "$hotspot": reference,
 		"$sequential": reference, "$calc": calculation, "$format": format, "$field": field, "$var": variableValue,
+		"$geo": geo, "$pattern": pattern,
 	}
 }
 
@@ -167,13 +168,14 @@ type textValue struct {
 	from   []byte
 	values rank
 	few    bool
+	begins *begins // nil for none
 	salt   uint64
 }
 
 const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_"
 
 func randomText(c *compiler, name, arg *yaml.Node, _ *scope) (value, error) {
-	o := c.read(name, arg, "size", "from", "values", "skew")
+	o := c.read(name, arg, "size", "from", "values", "skew", "begins", "begin")
 	v := &textValue{size: o.extent("size", 10), from: []byte(letters), few: o.has("values")}
 	if o.has("from") {
 		v.from = []byte(o.text("from"))
@@ -191,6 +193,10 @@ func randomText(c *compiler, name, arg *yaml.Node, _ *scope) (value, error) {
 		o.fail(arg, "$string needs at least one letter and one value")
 	}
 	v.values = o.rank(n)
+	if o.has("begins") {
+		b := o.begins()
+		v.begins = &b
+	}
 	return v, o.err
 }
 
@@ -210,6 +216,10 @@ func (v *textValue) append(dst []byte, e *env) ([]byte, byte) {
 // letters takes six bits of randomness for each letter if there are 64 letters.
 func (v *textValue) letters(dst []byte, r *workload.Random) []byte {
 	n := v.size.pick(r)
+	if v.begins != nil {
+		dst = v.begins.append(dst, v.begins.count.next(r))
+		n -= int64(v.begins.size)
+	}
 	if len(v.from) != 64 {
 		for range n {
 			dst = append(dst, v.from[r.Below(int64(len(v.from)))])
@@ -441,12 +451,13 @@ func (v *choice) append(dst []byte, e *env) ([]byte, byte) {
 }
 
 type arrayValue struct {
-	of    value
-	count extent
+	of       value
+	count    extent
+	distinct bool // elements differ
 }
 
 func repeated(c *compiler, name, arg *yaml.Node, s *scope) (value, error) {
-	o := c.read(name, arg, "of", "count")
+	o := c.read(name, arg, "of", "count", "distinct")
 	if !o.has("of") {
 		o.fail(arg, "$array needs of, the template of its elements")
 		return nil, o.err
@@ -455,7 +466,7 @@ func repeated(c *compiler, name, arg *yaml.Node, s *scope) (value, error) {
 	if err != nil {
 		return nil, err
 	}
-	v := &arrayValue{of: of, count: o.extent("count", 3)}
+	v := &arrayValue{of: of, count: o.extent("count", 3), distinct: o.text("distinct") == "true"}
 	if o.err != nil {
 		return nil, o.err
 	}
@@ -466,9 +477,35 @@ func (v *arrayValue) append(dst []byte, e *env) ([]byte, byte) {
 	dst, at := rawbson.Open(dst)
 	n := 0
 	for range v.count.pick(&e.r) {
+		item := len(dst)
 		dst, n = appendItem(dst, v.of, n, e)
+		for range mostDraws {
+			if !v.distinct || !hasItem(dst[at+4:item], dst[item:]) {
+				break
+			}
+			dst, n = appendItem(dst[:item], v.of, n-1, e)
+		}
 	}
 	return rawbson.Close(dst, at), rawbson.Array
+}
+
+// mostDraws is how often an element is drawn again because the array has it already.
+const mostDraws = 20
+
+// hasItem reports whether elements of an array have the value of another one.
+func hasItem(elements, item []byte) bool {
+	_, want, size := rawbson.Next(item)
+	for size > 0 && len(elements) > 0 {
+		_, v, n := rawbson.Next(elements)
+		if n == 0 {
+			return false
+		}
+		if v.Kind == want.Kind && sameBytes(v.Data, want.Data) {
+			return true
+		}
+		elements = elements[n:]
+	}
+	return false
 }
 
 type optionalValue struct {
@@ -501,13 +538,19 @@ type sequenceValue struct {
 	prefix      string
 	digits      int
 	start, step int64
+	modulo      int64 // 0 for none
+	any         bool  // any number below modulo
 	hash, text  bool
 }
 
 func sequence(c *compiler, name, arg *yaml.Node, _ *scope) (value, error) {
-	o := c.read(name, arg, "prefix", "digits", "start", "step", "hash")
+	o := c.read(name, arg, "prefix", "digits", "start", "step", "modulo", "any", "hash")
 	v := &sequenceValue{prefix: o.text("prefix"), digits: int(o.whole("digits", 0)), start: o.whole("start", 0),
-		step: o.whole("step", 1), hash: o.text("hash") == "true", text: o.has("prefix") || o.has("digits")}
+		step: o.whole("step", 1), modulo: o.whole("modulo", 0), hash: o.text("hash") == "true",
+		text: o.has("prefix") || o.has("digits")}
+	if v.any = o.text("any") == "true"; v.modulo < 0 || v.any && v.modulo == 0 {
+		o.fail(arg, "modulo of $sequence is %d: it must be above 0", v.modulo)
+	}
 	if v.digits < 0 || v.digits > 30 {
 		o.fail(arg, "digits of $sequence is %d: it must be from 0 to 30", v.digits)
 	}
@@ -515,7 +558,14 @@ func sequence(c *compiler, name, arg *yaml.Node, _ *scope) (value, error) {
 }
 
 func (v *sequenceValue) append(dst []byte, e *env) ([]byte, byte) {
-	n := v.start + e.n*v.step
+	n := e.n
+	switch {
+	case v.any:
+		n = e.r.Below(v.modulo)
+	case v.modulo > 0:
+		n %= v.modulo
+	}
+	n = v.start + n*v.step
 	if v.hash {
 		n = workload.HashKey(n)
 	}

@@ -231,6 +231,9 @@ func (c *compiler) requests(o *operation, of *Operation, class int, concern *wor
 	b := &stepBuilder{c: c, of: of, k: k, s: s, within: o.atomic,
 		base: workload.Request{Class: class, Collection: name, Concern: concern, MayBeEmpty: of.Empty}}
 	b.common()
+	if k.of.View != nil && !slices.Contains(reading, command) {
+		b.fail("%s is a view, and a view takes no %s", name, command)
+	}
 	switch command {
 	case "find", "findOne":
 		b.find(command == "findOne")
@@ -241,7 +244,7 @@ func (c *compiler) requests(o *operation, of *Operation, class int, concern *wor
 		b.databases()
 		b.one(&step{pipeline: pipeline})
 	case "watch":
-		b.base.Verb, b.base.MayBeEmpty = workload.Watch, true
+		b.base.Verb, b.base.MayBeEmpty, b.base.FullDocument = workload.Watch, true, of.FullDocument
 		b.one(&step{pipeline: b.pipeline()})
 		b.databases()
 	case "count":
@@ -271,6 +274,9 @@ func (c *compiler) requests(o *operation, of *Operation, class int, concern *wor
 	}
 	return nil
 }
+
+// reading are the commands that views take.
+var reading = []string{"find", "findOne", "aggregate", "count", "distinct"}
 
 // stepBuilder compiles the requests of one operation of the file. The first error is kept.
 type stepBuilder struct {

@@ -117,7 +117,7 @@ func (c *compiler) compile(n *yaml.Node, s *scope) (value, error) {
 	case yaml.SequenceNode:
 		return c.array(n, s)
 	case yaml.MappingNode:
-		if len(n.Content) >= 2 && strings.HasPrefix(n.Content[0].Value, "$") {
+		if len(n.Content) >= 2 && strings.HasPrefix(n.Content[0].Value, "$") && !isDBRef(n) {
 			if v, known, err := c.special(n, s); known || err != nil {
 				return v, err
 			}
@@ -154,6 +154,7 @@ func (c *compiler) special(n *yaml.Node, s *scope) (v value, known bool, err err
 func (c *compiler) document(n *yaml.Node, outer *scope) (value, error) {
 	s := newScope(outer)
 	d := &document{scope: s}
+	reference := isDBRef(n)
 	var seen []string
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key := n.Content[i]
@@ -162,7 +163,7 @@ func (c *compiler) document(n *yaml.Node, outer *scope) (value, error) {
 			return nil, errorAt(key, "the name of a field has a zero byte")
 		case slices.Contains(seen, key.Value):
 			return nil, errorAt(key, "the field %s exists twice", key.Value)
-		case strings.HasPrefix(key.Value, "$") && !s.ops:
+		case strings.HasPrefix(key.Value, "$") && !s.ops && !reference:
 			return nil, errorAt(key, "%s is next to other fields. A generator is the only key of its value", key.Value)
 		}
 		seen = append(seen, key.Value)
@@ -177,6 +178,20 @@ func (c *compiler) document(n *yaml.Node, outer *scope) (value, error) {
 		}
 	}
 	return d.fold(), nil
+}
+
+// isDBRef reports whether a mapping is a DBRef: $ref, $id and, if it is in another database, $db. Other fields may be
+// behind them. The generator $ref has one key.
+func isDBRef(n *yaml.Node) bool {
+	if len(n.Content) < 4 || n.Content[0].Value != "$ref" || n.Content[2].Value != "$id" {
+		return false
+	}
+	for i := 4; i < len(n.Content); i += 2 {
+		if key := n.Content[i].Value; strings.HasPrefix(key, "$") && (key != "$db" || i > 4) {
+			return false
+		}
+	}
+	return true
 }
 
 // element compiles the value of a field. Fields that others refer to have a source of randomness of their own.

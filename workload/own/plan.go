@@ -22,6 +22,7 @@ type Plan struct {
 	sharded     []*collection
 	named       []workload.Named // databases in pipelines
 	readers     []*operation     // one for each worker that only reads a change stream
+	creations   []workload.Creation
 }
 
 var (
@@ -40,13 +41,13 @@ func (p *Plan) File() *File { return &p.file }
 
 func (p *Plan) Classes() []workload.Class { return p.classes }
 
-// Collections lists those with documents of the load phase first.
+// Collections lists those with documents of the load phase first. Views are not among them.
 func (p *Plan) Collections() []string {
 	var loaded, others []string
 	for _, k := range p.collections {
 		if k.set.Loaded() > 0 {
 			loaded = append(loaded, k.name)
-		} else {
+		} else if k.of.View == nil {
 			others = append(others, k.name)
 		}
 	}

@@ -66,7 +66,7 @@ type referenceValue struct {
 var keyKinds = []string{"uniform", "zipf", "latest", "hotspot", "sequential"}
 
 func reference(c *compiler, name, arg *yaml.Node, s *scope) (value, error) {
-	o := c.read(name, arg, "to", "field", "keys", "theta", "hot", "of")
+	o := c.read(name, arg, "to", "field", "keys", "theta", "hot", "of", "same")
 	kind := strings.TrimPrefix(name.Value, "$")
 	if kind == "ref" {
 		kind = "uniform"
@@ -105,6 +105,9 @@ func reference(c *compiler, name, arg *yaml.Node, s *scope) (value, error) {
 		to.keys[field] = key
 		c.again = true // its template may be compiled already
 	}
+	if o.text("same") == "true" {
+		return sameReference{key}, o.err
+	}
 	if kind == "sequential" && (s.coll != nil || c.key) {
 		return numberedReference{set: to.set, key: key}, o.err
 	}
@@ -116,6 +119,11 @@ func (v referenceValue) append(dst []byte, e *env) ([]byte, byte) {
 	e.drawn = e.keys[v.keys].Next(&e.r)
 	return v.key.of(e.drawn, dst, e)
 }
+
+// sameReference is another field of the document that the last reference chose.
+type sameReference struct{ key *keyField }
+
+func (v sameReference) append(dst []byte, e *env) ([]byte, byte) { return v.key.of(e.drawn, dst, e) }
 
 // numberedReference goes through the documents with the number of the document that refers to them.
 type numberedReference struct {

@@ -94,7 +94,11 @@ func Command(r *workload.Request) bson.D {
 
 // changeStream returns the pipeline that opens a change stream.
 func changeStream(r *workload.Request) bson.A {
-	stages := bson.A{bson.D{{Key: "$changeStream", Value: bson.D{}}}}
+	options := bson.D{}
+	if r.FullDocument != "" {
+		options = append(options, bson.E{Key: "fullDocument", Value: r.FullDocument})
+	}
+	stages := bson.A{bson.D{{Key: "$changeStream", Value: options}}}
 	values, _ := bsoncore.Array(r.Pipeline).Values()
 	for _, v := range values {
 		stages = append(stages, v.Document())

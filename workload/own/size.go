@@ -21,20 +21,27 @@ const elementHead = 1 + 9
 // Each value knows the bytes that it takes at most. Variables, which have answers of the server, count as 0, because
 // their sizes are not known here: [variablePath.append] bounds them.
 
-func (c constant) most() int64          { return int64(len(c.data)) }
-func (wholeValue) most() int64          { return 8 }
-func (doubleValue) most() int64         { return 8 }
-func (decimalValue) most() int64        { return 16 }
-func (truthValue) most() int64          { return 1 }
-func (dateValue) most() int64           { return 8 }
-func (stepDate) most() int64            { return 8 }
-func (nowDate) most() int64             { return 8 }
-func (numberedID) most() int64          { return 12 }
-func (randomID) most() int64            { return 12 }
-func (uuidValue) most() int64           { return 21 }
-func (calculated) most() int64          { return 8 }
-func (variablePath) most() int64        { return 0 }
-func (v *textValue) most() int64        { return v.size.most() + 5 }
+func (c constant) most() int64   { return int64(len(c.data)) }
+func (wholeValue) most() int64   { return 8 }
+func (doubleValue) most() int64  { return 8 }
+func (decimalValue) most() int64 { return 16 }
+func (truthValue) most() int64   { return 1 }
+func (dateValue) most() int64    { return 8 }
+func (stepDate) most() int64     { return 8 }
+func (nowDate) most() int64      { return 8 }
+func (numberedID) most() int64   { return 12 }
+func (randomID) most() int64     { return 12 }
+func (uuidValue) most() int64    { return 21 }
+func (calculated) most() int64   { return 8 }
+func (variablePath) most() int64 { return 0 }
+func (v *textValue) most() int64 {
+	n := v.size.most()
+	if v.begins != nil {
+		n = max(n, int64(v.begins.size))
+	}
+	return n + 5
+}
+
 func (v *binaryValue) most() int64      { return v.size.most() + 5 }
 func (v *optionalValue) most() int64    { return v.of.most() }
 func (v *sequenceValue) most() int64    { return int64(len(v.prefix)) + max(int64(v.digits), 20) + 5 }
@@ -42,6 +49,7 @@ func (f fieldValue) most() int64        { return f.size }
 func (v seeded) most() int64            { return v.of.most() }
 func (v idOf) most() int64              { return v.key.most() }
 func (v referenceValue) most() int64    { return v.key.most() }
+func (v sameReference) most() int64     { return v.key.most() }
 func (v numberedReference) most() int64 { return v.key.most() }
 
 func (x extent) most() int64 { return x.least + x.n - 1 }

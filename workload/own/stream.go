@@ -14,7 +14,7 @@ func (p *Plan) Stream(worker, workers int) workload.Stream {
 }
 
 // Chosen returns the stream of a worker, and a function that makes the operation with a number in the file the next
-// one. The plan must have no readers and no sequences to choose.
+// one, of those that are no readers. The plan must have no sequences to choose.
 func (p *Plan) Chosen(worker, workers int) (of workload.Stream, choose func(operation int)) {
 	s := p.stream(worker, workers)
 	of = s.functions()
@@ -175,7 +175,7 @@ func (s *stream) fill(k *opened, i int) {
 		b.sort, _ = st.sort.append(b.sort[:0], e)
 		req.Sort = b.sort
 	}
-	if st.pipeline != nil {
+	if st.pipeline != nil && (req.Verb != workload.Watch || b.pipeline == nil) { // a stream stays open
 		b.pipeline, _ = st.pipeline.append(b.pipeline[:0], e)
 		req.Pipeline = b.pipeline
 	}

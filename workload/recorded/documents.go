@@ -18,6 +18,8 @@ type Documents struct {
 	N    int64
 	Size Range
 	Root Level
+
+	synthetic bool // made of the fields of filters and updates
 }
 
 // Level describes the fields of documents on one level.
@@ -25,7 +27,11 @@ type Level struct {
 	Fields map[string]*Field
 	Order  []string // of first occurrence
 	Beyond int64    // fields beyond mostFields
+	Refs   map[reference]int64
 }
+
+// reference is the collection that a DBRef names, with its database if it names one.
+type reference struct{ collection, database string }
 
 // Field describes one field.
 type Field struct {
@@ -33,6 +39,8 @@ type Field struct {
 	Values  Values
 	Level   *Level // of embedded documents
 	Element *Field // of arrays
+	Places  *Places
+	Kind    string // in the notation of $queryStats, where no values were shown
 }
 
 // Add describes one more document.
@@ -55,6 +63,14 @@ func (l *Level) add(doc bson.Raw, o Options, at time.Time, depth int) {
 	if depth > mostDepth {
 		return
 	}
+	if ref, ok := dbRef(doc); ok {
+		if l.Refs == nil {
+			l.Refs = map[reference]int64{}
+		}
+		if _, known := l.Refs[ref]; known || len(l.Refs) < fewValues {
+			l.Refs[ref]++
+		}
+	}
 	for _, e := range elementsOf(doc) {
 		name := o.Names.part(e.Key())
 		f := l.Fields[name]
@@ -76,6 +92,9 @@ func (f *Field) add(v bson.RawValue, o Options, at time.Time, depth int) {
 	f.Values.add(v, at, o.Values)
 	switch v.Type {
 	case bson.TypeEmbeddedDocument:
+		if kind, coordinates, ok := geoJSON(v); ok {
+			f.place(kind, coordinates)
+		}
 		if f.Level == nil {
 			f.Level = &Level{}
 		}
@@ -88,6 +107,46 @@ func (f *Field) add(v bson.RawValue, o Options, at time.Time, depth int) {
 		for _, e := range elements[:min(len(elements), 100)] {
 			f.Element.add(e, o, at, depth+1)
 		}
+	}
+}
+
+func (f *Field) place(kind string, coordinates bson.RawArray) {
+	if f.Places == nil {
+		f.Places = &Places{}
+	}
+	f.Places.add(kind, coordinates)
+}
+
+// dbRef returns what a DBRef refers to. Its first fields are $ref and $id.
+func dbRef(doc bson.Raw) (reference, bool) {
+	elements := elementsOf(doc)
+	if len(elements) < 2 || elements[0].Key() != "$ref" || elements[1].Key() != "$id" {
+		return reference{}, false
+	}
+	var r reference
+	r.collection, _ = elements[0].Value().StringValueOK()
+	r.database, _ = doc.Lookup("$db").StringValueOK()
+	return r, r.collection != ""
+}
+
+// merge adds the description of other values of the same field.
+func (f *Field) merge(o *Field) {
+	f.Present += o.Present
+	f.Values.merge(&o.Values)
+	if f.Kind == "" {
+		f.Kind = o.Kind
+	}
+	if f.Places == nil {
+		f.Places = o.Places
+	}
+	if f.Level == nil {
+		f.Level = o.Level
+	}
+	if o.Element != nil {
+		if f.Element == nil {
+			f.Element = &Field{}
+		}
+		f.Element.merge(o.Element)
 	}
 }
 
@@ -122,6 +181,7 @@ type Collection struct {
 	Indexes        []bson.Raw
 	ShardKey       bson.Raw         // as a mongos shows it; nil without one
 	Used           map[string]int64 // operations by index, from $indexStats
+	Options        bson.Raw         // as listCollections has them; nil where they are not known
 	Unseen         []string         // what could not be read, and why
 }
 

@@ -32,29 +32,18 @@ const mostOperations = 100
 
 // file makes a workload file within limits.
 func (m *Model) file(src Source, limits limits) (f own.File, operations map[string]int) {
-	w := &writer{m: m, src: src, limits: limits, byName: map[string]*Collection{}, references: map[fieldOf]string{}}
-	for _, c := range src.Collections {
-		if c.Database == src.Database {
-			w.byName[c.Name] = c
-		}
-	}
+	w := &writer{m: m, src: src, limits: limits, byName: map[string]*Collection{}, references: map[fieldOf]target{},
+		named: map[string]bool{}, repeats: map[fieldOf]float64{}, begins: map[fieldOf]bson.D{}}
 	shapes, left := w.choose()
 	w.shapes = shapes
-	for _, s := range shapes {
-		if w.byName[s.Collection] == nil {
-			w.byName[s.Collection] = &Collection{Database: s.Database, Name: s.Collection}
-		}
-	}
-	for _, c := range w.byName {
-		if c.Documents == nil || c.Documents.N == 0 {
-			c.Documents = m.Inserted(c.Database, c.Name)
-		}
-	}
+	w.gather()
 	w.findReferences(shapes)
+	w.learn()
+	collections := w.used(shapes)
 	f = own.File{Name: src.Name, About: w.about(shapes)}
 	operations = map[string]int{}
 	for _, s := range shapes {
-		if s.Failed == s.Count {
+		if s.Failed == s.Count && s.Count > 0 {
 			w.refused += s.Count
 			continue
 		}
@@ -66,9 +55,10 @@ func (m *Model) file(src Source, limits limits) (f own.File, operations map[stri
 		operations[s.key()] = len(f.Operations)
 		f.Operations = append(f.Operations, o)
 	}
-	for _, name := range w.used(shapes) {
+	for _, name := range collections {
 		f.Collections = append(f.Collections, w.collection(w.byName[name]))
 	}
+	w.lasting(f)
 	if limits.single {
 		left += w.removeUnusable(&f, operations, shapes)
 	}
@@ -102,9 +92,20 @@ func (w *writer) used(shapes []*Shape) []string {
 	for _, s := range shapes {
 		used[s.Collection] = true
 	}
-	for _, to := range w.references {
-		used[to] = true
+	for name := range w.named {
+		used[name] = true
 	}
+	for again := true; again; {
+		before := len(used)
+		for name := range used {
+			if on := w.base(name); on != nil {
+				used[on.Name] = true
+				w.referred(&on.Documents.Root, used)
+			}
+		}
+		again = len(used) > before
+	}
+	w.named = used
 	var names, others []string
 	for _, name := range sortedKeys(w.byName) {
 		if used[name] {
@@ -118,6 +119,22 @@ func (w *writer) used(shapes []*Shape) []string {
 			strings.Join(others, ", ")+".")
 	}
 	return names
+}
+
+// referred adds the collections to which DBRefs of documents refer.
+func (w *writer) referred(l *Level, to map[string]bool) {
+	for r := range l.Refs {
+		if c := w.byName[r.collection]; c != nil && c.Count > 0 {
+			to[r.collection] = true
+		}
+	}
+	for _, f := range l.Fields {
+		for at := f; at != nil; at = at.Element {
+			if at.Level != nil {
+				w.referred(at.Level, to)
+			}
+		}
+	}
 }
 
 // key identifies a shape in a model.
@@ -136,11 +153,29 @@ type writer struct {
 	byName     map[string]*Collection
 	limits     limits
 	shapes     []*Shape           // in the file
-	references map[fieldOf]string // to the collection whose _id the field has, from $lookup
+	references map[fieldOf]target // to the field of another collection that has the same values, from $lookup
+	named      map[string]bool    // collections that pipelines and documents name
+	repeats    map[fieldOf]float64
+	begins     map[fieldOf]bson.D
 	names      map[string]int
 	unseen     []string
 	refused    int64 // operations of shapes that always failed
 	foreign    int64 // operations for which the language of workload files has no words
+}
+
+// target is a field to which another one refers.
+type target struct{ collection, field string }
+
+// template makes a reference of a kind.
+func (t target) template(kind string, more ...bson.E) any {
+	if t.field == "_id" && more == nil {
+		return one(kind, t.collection)
+	}
+	d := bson.D{{Key: "to", Value: t.collection}}
+	if t.field != "_id" {
+		d = append(d, bson.E{Key: "field", Value: t.field})
+	}
+	return one(kind, append(d, more...))
 }
 
 // choose returns the shapes for the file, and the operations of those that it leaves out.
@@ -208,8 +243,11 @@ func (m *Model) missing(db string) []string {
 		ends = 0 // of other databases
 	}
 	add(n.InTxn+ends, "Operations of transactions are single operations here, because profiles and logs do not show all "+
-		"operations of one transaction together (%d operations, %d commits or aborts). Put them into a transaction by hand.",
-		n.InTxn, ends)
+		"operations of one transaction together (%d operations, %d commits or aborts, of at least %d transactions). Put them into a "+
+		"transaction by hand.", n.InTxn, ends, max(m.Transactions(), ends))
+	if len(m.lost) > 0 {
+		out = append(out, "Operations have options that this file does not have: "+counted(m.lost)+".")
+	}
 	add(n.Skipped[Unlisted], "There are update and delete commands without their statements (%d). A mongos does not log the "+
 		"statements, and a mongod only those that are slower than slowms. Record the shards, with a lower slowms.", n.Skipped[Unlisted])
 	add(n.Routed, "A mongos sent operations to this shard (%d). An operation for all shards is on each of them, and the pipeline of "+
@@ -291,13 +329,16 @@ func round3(x float64) float64 {
 // collection describes one collection.
 func (w *writer) collection(c *Collection) own.Collection {
 	out := own.Collection{Name: c.Name, Count: countOf(c.Count)}
+	if w.special(&out, c) {
+		return out
+	}
 	if c.Count <= 0 {
 		out.Count = assumedCount
 		w.unseen = append(w.unseen, fmt.Sprintf("The number of documents in %s is not known. %d is assumed.", c.Name, assumedCount))
 	}
-	if c.Documents == nil || c.Documents.N == 0 {
+	if c.Documents.synthetic {
 		w.unseen = append(w.unseen, fmt.Sprintf("No documents of %s were seen. Its template has the fields of filters only.", c.Name))
-		out.Document = own.TemplateOf(w.fromFilters(c))
+		out.Document = own.TemplateOf(w.level(c, "", &c.Documents.Root, c.Documents.N))
 	} else {
 		out.Document = own.TemplateOf(w.level(c, "", &c.Documents.Root, c.Documents.N))
 		if n := c.Documents.Root.Beyond; n > 0 {
@@ -333,6 +374,12 @@ func (w *writer) index(c *Collection, index bson.Raw) (own.Index, bool) {
 	}
 	walk := &walker{names: w.m.Names}
 	x := own.Index{Keys: own.TemplateOf(walk.keys(index.Lookup("key")))}
+	if w.m.Names == nil { // hints use it
+		x.Name = name
+	}
+	if collation, ok := index.Lookup("collation").DocumentOK(); ok {
+		x.Collation = own.TemplateOf(collationOf(collation))
+	}
 	x.Unique, _ = index.Lookup("unique").BooleanOK()
 	x.Sparse, _ = index.Lookup("sparse").BooleanOK()
 	if weights, ok := index.Lookup("weights").DocumentOK(); ok { // a text index lists its fields there
@@ -378,43 +425,4 @@ func exact(v bson.RawValue) any {
 		return nil
 	}
 	return out
-}
-
-// findReferences learns from $lookup stages which fields have the _id of another collection.
-func (w *writer) findReferences(shapes []*Shape) {
-	for _, s := range shapes {
-		for _, e := range s.Tree {
-			if stages, ok := e.Value.(bson.A); ok && e.Key == "pipeline" {
-				for _, stage := range stages {
-					w.findReference(s.Collection, stage)
-				}
-			}
-		}
-	}
-}
-
-func (w *writer) findReference(collection string, stage any) {
-	d, _ := stage.(bson.D)
-	if len(d) != 1 || d[0].Key != "$lookup" {
-		return
-	}
-	get := func(name string) string {
-		args, _ := d[0].Value.(bson.D)
-		for _, e := range args {
-			if e.Key == name {
-				s, _ := e.Value.(string)
-				return s
-			}
-		}
-		return ""
-	}
-	from, local, foreign := get("from"), get("localField"), get("foreignField")
-	if w.byName[from] == nil || local == "" {
-		return
-	}
-	if foreign == "_id" {
-		w.references[fieldOf{collection, local}] = from
-	} else if local == "_id" && foreign != "" {
-		w.references[fieldOf{from, foreign}] = collection
-	}
 }

@@ -1,6 +1,9 @@
 package recorded
 
 import (
+	"bytes"
+	"fmt"
+	"hash/maphash"
 	"slices"
 	"strings"
 	"time"
@@ -22,16 +25,28 @@ type Operation struct {
 	Docs    int64 // returned, inserted, matched or deleted documents
 	Bytes   int64 // of the reply
 	Plan    string
-	Failed  bool
-	InTxn   bool // it was part of a transaction
-	Routed  bool // a mongos sent it to this shard
-	Cut     bool // the source cut the command, so its shape is unknown
-	NoDocs  bool // an insert whose documents the source does not show
-	Sampled int  // the source shows one in this many operations; 0 and 1: all
+	// Modified are documents that a write changed, Examined those that the server read. Both are known, like Docs, if the
+	// source shows Results.
+	Modified, Examined int64
+	Results            bool
+	Failed             bool
+	InTxn              bool // it was part of a transaction
+	Routed             bool // a mongos sent it to this shard
+	Cut                bool // the source cut the command, so its shape is unknown
+	NoDocs             bool // an insert whose documents the source does not show
+	// Transaction identifies the one that the operation was part of, 0 for none.
+	Transaction uint64
+	// Stream is the cursor of the change stream that a getMore read, 0 for none. More says that a getMore read more of
+	// another answer. Command is the one that opened the cursor; the getMore is no operation of its own.
+	Stream  int64
+	More    bool
+	Sampled int // the source shows one in this many operations; 0 and 1: all
 	// Redacted says that the source has ### in place of values. Types, options and directions of sorts are not known.
 	Redacted bool
 	Form     Form // of the entry
 	Slow     bool // the entry is a line of a log about a slow operation
+	// Shown is what the collection is, if it is a view or a time series: its options as listCollections has them.
+	Shown bson.Raw
 	// Moved are the collections of other databases that the pipeline named. They have these names in Command.
 	Moved []string
 }
@@ -102,6 +117,7 @@ func (op *Operation) fromCommand(ns, db string, cmd bson.Raw) error {
 	case "getMore":
 		return GetMore
 	case "commitTransaction", "abortTransaction":
+		op.Transaction = transactionOf(cmd)
 		return TxnEnd
 	}
 	if isStatement(elements) {
@@ -123,7 +139,9 @@ func (op *Operation) fromCommand(ns, db string, cmd bson.Raw) error {
 	seen := map[string]bool{}
 	for _, e := range elements {
 		key := e.Key()
-		op.InTxn = op.InTxn || key == "autocommit"
+		if key == "autocommit" {
+			op.InTxn, op.Transaction = true, transactionOf(cmd)
+		}
 		op.Routed = op.Routed || key == "shardVersion"
 		if sessionFields[key] || seen[key] {
 			continue
@@ -146,6 +164,69 @@ func (op *Operation) fromCommand(ns, db string, cmd bson.Raw) error {
 		return err
 	}
 	return op.stay()
+}
+
+// identities makes hashes of the identities of transactions.
+var identities = maphash.MakeSeed()
+
+// transactionOf identifies the transaction of a command by its session and number, 0 if it has neither.
+func transactionOf(doc bson.Raw) uint64 {
+	session, err := doc.LookupErr("lsid", "id")
+	number, err2 := doc.LookupErr("txnNumber")
+	if err != nil || err2 != nil {
+		return 0
+	}
+	n, _ := number.AsInt64OK()
+	return max(maphash.Bytes(identities, fmt.Append(bytes.Clone(session.Value), n)), 1)
+}
+
+// resolve notes what a view or a time series is, as the server resolved it.
+func (op *Operation) resolve(views bson.RawArray) {
+	first, err := views.IndexErr(0)
+	if err != nil {
+		return
+	}
+	view, ok := first.DocumentOK()
+	if !ok {
+		return
+	}
+	pipeline := view.Lookup("resolvedPipeline")
+	chain, _ := view.Lookup("dependencyChain").ArrayOK()
+	names, err := chain.Values()
+	if err != nil || len(names) < 2 || pipeline.Type != bson.TypeArray {
+		return
+	}
+	on, _ := names[len(names)-1].StringValueOK()
+	options := bson.D{{Key: "viewOn", Value: on}, {Key: "pipeline", Value: pipeline}}
+	if strings.HasPrefix(on, "system.buckets.") {
+		unpack, _ := pipeline.Array().IndexErr(0)
+		doc, _ := unpack.DocumentOK()
+		series := bson.D{}
+		for _, name := range []string{"timeField", "metaField"} {
+			if v, err := doc.LookupErr("$_internalUnpackBucket", name); err == nil {
+				series = append(series, bson.E{Key: name, Value: v})
+			}
+		}
+		options = bson.D{{Key: "timeseries", Value: series}}
+	}
+	op.Shown, _ = bson.Marshal(options)
+}
+
+// continues makes a getMore a part of the command that opened its cursor; false if that is no operation of a workload.
+func (op *Operation) continues(cmd, origin bson.Raw) bool {
+	db, _ := origin.Lookup("$db").StringValueOK()
+	if err := op.fromCommand("", db, origin); err != nil {
+		*op = Operation{Time: op.Time, Duration: op.Duration, Count: op.Count}
+		return false
+	}
+	op.More = true
+	if stages, ok := origin.Lookup("pipeline").ArrayOK(); ok {
+		first, _ := stages.IndexErr(0)
+		if doc, ok := first.DocumentOK(); ok && doc.Lookup("$changeStream").Type != 0 {
+			op.Stream, op.More = number(cmd, "getMore"), false
+		}
+	}
+	return op.More || op.Stream != 0
 }
 
 // defaultPreference reports whether a read preference is the one that drivers send where none was asked for.

@@ -1,6 +1,7 @@
 package recorded
 
 import (
+	"maps"
 	"strings"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -28,13 +29,61 @@ var keptArguments = map[string]bool{
 
 // pipeline shapes an aggregation pipeline.
 func (w *walker) pipeline(v bson.RawValue) any {
+	computed, whole, server := w.computed, w.whole, w.server
+	w.computed = maps.Clone(computed)
+	defer func() { w.computed, w.whole, w.server = computed, whole, server }()
 	return w.list(v, func(stage bson.RawValue) any {
 		out := bson.D{}
 		for _, e := range documentOf(stage) {
 			out = append(out, bson.E{Key: e.Key(), Value: w.stage(e.Key(), e.Value())})
+			w.compute(e.Key(), e.Value())
 		}
 		return out
 	})
+}
+
+// serverStages return documents of the server, whose values are no data.
+var serverStages = map[string]bool{"$changeStream": true, "$collStats": true, "$indexStats": true, "$planCacheStats": true,
+	"$currentOp": true, "$listSessions": true, "$listLocalSessions": true}
+
+// compute notes the fields that a stage computes, because later stages compare them with values that no document has.
+func (w *walker) compute(stage string, v bson.RawValue) {
+	w.server = w.server || serverStages[stage]
+	switch stage {
+	case "$addFields", "$set", "$project":
+		for _, e := range documentOf(v) {
+			name, _, _ := strings.Cut(e.Key(), ".")
+			_, number := e.Value().AsInt64OK()
+			if stage != "$project" || !number && e.Value().Type != bson.TypeBoolean {
+				w.computed[name] = true
+			}
+		}
+	case "$lookup", "$graphLookup", "$geoNear":
+		for _, e := range documentOf(v) {
+			if as, ok := e.Value().StringValueOK(); ok && (e.Key() == "as" || e.Key() == "distanceField" || e.Key() == "includeLocs") {
+				name, _, _ := strings.Cut(as, ".")
+				w.computed[name] = true
+			}
+		}
+	case "$group", "$bucket", "$bucketAuto", "$sortByCount", "$count", "$replaceRoot", "$replaceWith", "$facet":
+		w.whole = true
+	}
+}
+
+// changed are the fields of change events that have a part of a document.
+var changed = []string{"fullDocument.", "documentKey.", "updateDescription.updatedFields.", "fullDocumentBeforeChange."}
+
+// serverField shapes a condition on a field of a document of the server. Only parts of documents in it are data.
+func (w *walker) serverField(e bson.RawElement) bson.E {
+	key := e.Key()
+	for _, prefix := range changed {
+		if field, ok := strings.CutPrefix(key, prefix); ok {
+			w.server = false
+			defer func() { w.server = true }()
+			return bson.E{Key: prefix + w.names.path(field), Value: w.condition(field, e.Value())}
+		}
+	}
+	return bson.E{Key: key, Value: plainValue(e.Value())}
 }
 
 // stage shapes the argument of a stage.
@@ -52,8 +101,14 @@ func (w *walker) stage(name string, v bson.RawValue) any {
 		return out
 	case "$project":
 		return w.projection(v)
-	case "$changeStream":
-		return bson.D{} // a resume token is of no use later
+	case "$changeStream": // a resume token is of no use later
+		out := bson.D{}
+		for _, e := range documentOf(v) {
+			if e.Key() == "fullDocument" {
+				out = append(out, bson.E{Key: e.Key(), Value: plainValue(e.Value())})
+			}
+		}
+		return out
 	case "$lookup", "$graphLookup", "$unionWith", "$unwind", "$geoNear", "$merge", "$densify", "$setWindowFields",
 		"$bucket", "$bucketAuto", "$out", "$sample", "$collStats":
 		if v.Type == bson.TypeEmbeddedDocument {
@@ -70,13 +125,17 @@ func (w *walker) arguments(name string, v bson.RawValue) any {
 		key, val := e.Key(), e.Value()
 		switch key {
 		case "pipeline":
-			out = append(out, bson.E{Key: key, Value: w.pipeline(val)})
+			out = append(out, bson.E{Key: key, Value: w.otherPipeline(val)})
 		case "query", "restrictSearchWithMatch":
 			out = append(out, bson.E{Key: key, Value: w.filter(val)})
 		case "sortBy":
 			out = append(out, bson.E{Key: key, Value: w.keys(val)})
 		case "let", "vars", "output":
 			out = append(out, bson.E{Key: key, Value: w.expression(val)})
+		case "near":
+			out = append(out, bson.E{Key: key, Value: w.geo("", val)})
+		case "maxDistance", "minDistance", "distanceMultiplier":
+			out = append(out, bson.E{Key: key, Value: w.plainHole(val)})
 		case "size", "documents", "window", "boundaries":
 			out = append(out, bson.E{Key: key, Value: plainValue(val)})
 		default:
@@ -84,6 +143,14 @@ func (w *walker) arguments(name string, v bson.RawValue) any {
 		}
 	}
 	return out
+}
+
+// otherPipeline shapes a pipeline on another collection, whose fields are not those of this one.
+func (w *walker) otherPipeline(v bson.RawValue) any {
+	whole := w.whole
+	w.whole = true
+	defer func() { w.whole = whole }()
+	return w.pipeline(v)
 }
 
 // named shapes an argument that may be the name of a field or part of the shape, and otherwise is an expression.
@@ -131,11 +198,33 @@ func (w *walker) expression(v bson.RawValue) any {
 			return n
 		}
 	case bson.TypeArray:
-		return w.list(v, w.expression)
+		return w.operands(v)
 	case bson.TypeEmbeddedDocument:
 		return w.expressions(v)
 	}
 	return w.hole("", v)
+}
+
+// operands shapes the operands of an operator. A value next to a field is compared with it.
+func (w *walker) operands(v bson.RawValue) any {
+	field := ""
+	values, _ := v.Array().Values()
+	if len(values) == 2 {
+		for _, o := range values {
+			if s, ok := o.StringValueOK(); ok && strings.HasPrefix(s, "$") && !strings.HasPrefix(s, "$$") {
+				field = s[1:]
+			}
+		}
+	}
+	return w.list(v, func(o bson.RawValue) any {
+		before := len(w.holes)
+		out := w.expression(o)
+		first, _, _ := strings.Cut(field, ".")
+		if h, ok := out.(*Hole); ok && field != "" && h.N == before && !w.whole && !w.computed[first] {
+			h.Field, h.Op = w.names.path(field), "$expr"
+		}
+		return out
+	})
 }
 
 // expressions shapes an operator with its operands, or a document of expressions.

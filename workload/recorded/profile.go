@@ -27,10 +27,13 @@ func (s *source) readProfile(doc bson.Raw, yield yielder) bool {
 	if strings.HasPrefix(app, AppName) {
 		return yield(op, Internal)
 	}
+	cmd, ok := doc.Lookup("command").DocumentOK()
 	if kind == "getmore" {
+		if origin, _ := doc.Lookup("originatingCommand").DocumentOK(); ok && op.continues(cmd, origin) {
+			return yield(op, nil)
+		}
 		return yield(op, GetMore)
 	}
-	cmd, ok := doc.Lookup("command").DocumentOK()
 	if !ok {
 		return yield(op, Foreign)
 	}
@@ -50,6 +53,10 @@ func (op *Operation) readResult(doc bson.Raw) {
 			op.Docs = n
 		}
 	}
+	if views, ok := doc.Lookup("resolvedViews").ArrayOK(); ok {
+		op.resolve(views)
+	}
+	op.Modified, op.Examined, op.Results = number(doc, "nModified"), number(doc, "docsExamined"), true
 	op.Bytes = max(number(doc, "responseLength"), number(doc, "reslen"))
 	op.Plan, _ = doc.Lookup("planSummary").StringValueOK()
 	_, err := doc.LookupErr("errCode")

@@ -150,7 +150,7 @@ func TestSharded(t *testing.T) {
 	f := fileOf(t, m, Source{Name: "stocks", From: "sharded.log", Sources: []string{"slow-query log"}, Database: "stocks",
 		Collections: []*Collection{{Database: "stocks", Name: "trades", Count: 10, ShardKey: document(t, `{"ticker": 1, "day": "hashed"}`)}}})
 	text := encode(t, f)
-	for _, want := range []string{"(1 operations, 1 commits or aborts)", "update and delete commands without their statements (1)",
+	for _, want := range []string{"(1 operations, 1 commits or aborts, of at least 1 transactions)", "update and delete commands without their statements (1)",
 		"A mongos sent operations to this shard (2)", "ticker: 1", "day: hashed"} {
 		if !strings.Contains(strings.Join(strings.Fields(text), " "), want) {
 			t.Errorf("the file does not have %q:\n%s", want, text)

@@ -121,6 +121,9 @@ func NewRecorder(m *Model, database string, w io.Writer) (*Recorder, error) {
 
 // Add adds an operation that was just added to the model.
 func (r *Recorder) Add(op *Operation) error {
+	if op.More || op.Stream != 0 {
+		return nil
+	}
 	if r.database == "" {
 		r.database = op.Database
 	}

@@ -58,14 +58,13 @@ func OpenReplay(open func() (io.ReadCloser, error), asked workload.Spec) (*Repla
 		}
 	}
 	r := &Replay{header: in.header, open: open, waiting: map[int64]entry{}, concerns: map[string]*workload.Concern{}}
-	kept := f // without readers of change streams, which no schedule drives
-	kept.Operations = nil
+	var kept []own.Operation // without readers of change streams, which no schedule drives
 	numbers := make([]int, len(f.Operations))
 	for i, o := range f.Operations {
 		numbers[i] = -1
 		if o.Watch == "" {
-			numbers[i] = len(kept.Operations)
-			kept.Operations = append(kept.Operations, o)
+			numbers[i] = len(kept)
+			kept = append(kept, o)
 		}
 	}
 	for i, n := range r.header.Shapes {
@@ -74,10 +73,10 @@ func OpenReplay(open func() (io.ReadCloser, error), asked workload.Spec) (*Repla
 		}
 	}
 	in.header.Shapes = r.header.Shapes
-	if r.Plan, err = own.Compile(kept, asked); err != nil {
+	if r.Plan, err = own.Compile(f, asked); err != nil {
 		return nil, fmt.Errorf("the workload in the recording: %w", err)
 	}
-	for _, o := range kept.Operations {
+	for _, o := range kept {
 		r.classes = append(r.classes, slices.IndexFunc(r.Plan.Classes(), func(c workload.Class) bool {
 			return c.Name == o.Class()
 		}))
@@ -202,7 +201,11 @@ func (r *Replay) take(n int64) (entry, bool) {
 // mostWaiting is from when on operations that nobody took are forgotten.
 const mostWaiting = 1 << 17
 
+// The first workers read the change streams of the recording beside the schedule.
 func (r *Replay) Stream(worker, workers int) workload.Stream {
+	if worker < r.Plan.Readers() {
+		return r.Plan.Stream(worker, workers)
+	}
 	s := &replayStream{r: r}
 	s.base, s.choose = r.Plan.Chosen(worker, workers)
 	return workload.Stream{Next: s.Next, Done: s.Done, Flush: s.base.Flush, Turn: func(n int64) { s.turn = n }}

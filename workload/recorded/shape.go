@@ -15,6 +15,12 @@ type Hole struct {
 	Field string // the path in documents, "" if the value belongs to none
 	Kind  string // as in $queryStats: number, string, objectId, date, array<?number>, …
 	N     int    // index of its values
+	Op    string // operator of a query or update whose operand it is; "" for equality
+	// Above is the hole of the lower bound of the range whose upper bound this is, nil for any other.
+	Above *Hole
+	// Plain says that the number is a part of the program rather than of the data: a number of documents, a distance.
+	Plain   bool
+	Element bool // the value is an element of the array in Field
 }
 
 // String returns the notation of $queryStats.
@@ -78,12 +84,17 @@ type walker struct {
 	masked bool // texts can be masks, whose kind is not known
 	values []bson.RawValue
 	holes  []*Hole
+	// Of a pipeline: the fields that a stage before computed, whether there are no others, and whether documents are
+	// those of the server, such as change events.
+	computed map[string]bool
+	whole    bool
+	server   bool
 }
 
 // shapeOf returns the command of op with holes, and the values in them. typed says that the command comes from
 // $queryStats.
 func shapeOf(op *Operation, names *Names, typed bool) (tree bson.D, holes []*Hole, values []bson.RawValue) {
-	w := &walker{names: names, typed: typed, masked: op.Redacted}
+	w := &walker{names: names, typed: typed, masked: op.Redacted, computed: map[string]bool{}}
 	for _, e := range elementsOf(op.Command) {
 		if v, ok := w.argument(op.Verb, e.Key(), e.Value()); ok {
 			tree = append(tree, bson.E{Key: e.Key(), Value: v})
@@ -120,7 +131,7 @@ func (w *walker) argument(verb, key string, v bson.RawValue) (any, bool) {
 	case "arrayFilters":
 		return w.list(v, w.filter), true
 	case "skip":
-		return w.hole("", v), true
+		return w.plainHole(v), true
 	case "let":
 		return w.expression(v), true
 	case "limit":
@@ -167,6 +178,10 @@ func (w *walker) filter(v bson.RawValue) any {
 	out := bson.D{}
 	for _, e := range documentOf(v) {
 		key := e.Key()
+		if w.server && key != "" && key[0] != '$' {
+			out = append(out, w.serverField(e))
+			continue
+		}
 		switch key {
 		case "$and", "$or", "$nor":
 			out = append(out, bson.E{Key: key, Value: w.list(e.Value(), w.filter)})
@@ -189,17 +204,80 @@ func (w *walker) filter(v bson.RawValue) any {
 // condition shapes what a field is compared with.
 func (w *walker) condition(field string, v bson.RawValue) any {
 	if !isOperators(v) {
+		if v.Type == bson.TypeRegex {
+			return w.pattern(field, v, "")
+		}
 		return w.hole(field, v)
 	}
 	elements := documentOf(v)
 	if len(elements) == 1 && elements[0].Key() == "$eq" {
 		return w.hole(field, elements[0].Value()) // $queryStats has it, applications leave it out
 	}
-	out := bson.D{}
+	options := ""
 	for _, e := range elements {
-		out = append(out, bson.E{Key: e.Key(), Value: w.operator(field, e.Key(), e.Value())})
+		if e.Key() == "$options" {
+			options, _ = e.Value().StringValueOK()
+		}
+	}
+	out := bson.D{}
+	var low, high *Hole
+	for _, e := range elements {
+		key := e.Key()
+		switch {
+		case key == "$options":
+			continue
+		case key == "$regex":
+			out = append(out, bson.E{Key: key, Value: w.pattern(field, e.Value(), options)})
+			continue
+		}
+		shaped := w.operator(field, key, e.Value())
+		out = append(out, bson.E{Key: key, Value: shaped})
+		if h, ok := shaped.(*Hole); ok {
+			switch key {
+			case "$gt", "$gte":
+				low = h
+			case "$lt", "$lte":
+				high = h
+			}
+		}
+	}
+	if low != nil && high != nil && low.Kind == high.Kind && (low.Kind == "number" || low.Kind == "date") {
+		high.Above = low
+	}
+	if len(out) == 1 && out[0].Key == "$regex" {
+		return out[0].Value // as applications write it too
 	}
 	return out
+}
+
+// pattern replaces a regular expression by a hole whose kind says how it is anchored, which decides about indexes, and
+// its options.
+func (w *walker) pattern(field string, v bson.RawValue, options string) any {
+	text, own, ok := v.RegexOK()
+	if options += own; !ok {
+		text, _ = v.StringValueOK()
+	}
+	h, ok := w.hole(field, v).(*Hole)
+	if !ok || w.typed {
+		return h
+	}
+	if h.Kind = "regex"; strings.HasPrefix(text, "^") || strings.HasPrefix(text, `\A`) {
+		h.Kind = "^regex"
+	}
+	if options != "" {
+		h.Kind += "/" + options
+	}
+	w.values[h.N] = bson.RawValue{Type: bson.TypeRegex, Value: append(append([]byte(text), 0), 0)}
+	return h
+}
+
+// plainHole replaces a number that is no data.
+func (w *walker) plainHole(v bson.RawValue) any {
+	shaped := w.hole("", v)
+	if h, ok := shaped.(*Hole); ok {
+		h.Plain = h.Kind == "number"
+	}
+	return shaped
 }
 
 // operator shapes the operand of a query operator.
@@ -216,18 +294,34 @@ func (w *walker) operator(field, op string, v bson.RawValue) any {
 		if isOperators(v) {
 			return w.condition(field, v)
 		}
-		before := len(w.holes)
-		out := w.filter(v)
-		for _, h := range w.holes[before:] {
-			h.Field = strings.Trim(w.names.path(field)+"."+h.Field, ".")
-		}
-		return out
-	case "$all":
-		return w.hole(field, v)
+		return w.inside(field, v)
+	case "$geoWithin", "$geoIntersects", "$near", "$nearSphere", "$within":
+		return w.geo(field, v)
+	case "$maxDistance", "$minDistance":
+		return w.plainHole(v)
 	case "$and", "$or", "$nor":
 		return w.list(v, w.filter)
 	}
-	return w.hole(field, v)
+	return w.under(op, field, v)
+}
+
+// under replaces the operand of an operator.
+func (w *walker) under(op, field string, v bson.RawValue) any {
+	shaped := w.hole(field, v)
+	if h, ok := shaped.(*Hole); ok {
+		h.Op = op
+	}
+	return shaped
+}
+
+// inside shapes a query on the elements of an array.
+func (w *walker) inside(field string, v bson.RawValue) any {
+	before := len(w.holes)
+	out := w.filter(v)
+	for _, h := range w.holes[before:] {
+		h.Field = strings.Trim(w.names.path(field)+"."+h.Field, ".")
+	}
+	return out
 }
 
 // update shapes the change of an update: operators, a pipeline or a whole document.
@@ -264,7 +358,7 @@ func (w *walker) change(op, field string, v bson.RawValue) any {
 			return w.condition(field, v)
 		}
 		if v.Type == bson.TypeEmbeddedDocument {
-			return w.filter(v)
+			return w.inside(field, v)
 		}
 	case "$push", "$addToSet":
 		if !isOperators(v) {
@@ -274,7 +368,7 @@ func (w *walker) change(op, field string, v bson.RawValue) any {
 		for _, e := range documentOf(v) {
 			switch e.Key() {
 			case "$each":
-				out = append(out, bson.E{Key: "$each", Value: w.hole(field, e.Value())})
+				out = append(out, bson.E{Key: "$each", Value: w.under("$each", field, e.Value())})
 			case "$sort":
 				out = append(out, bson.E{Key: "$sort", Value: w.keys(e.Value())})
 			default:
@@ -283,7 +377,11 @@ func (w *walker) change(op, field string, v bson.RawValue) any {
 		}
 		return out
 	}
-	return w.hole(field, v)
+	shaped := w.under(op, field, v)
+	if h, ok := shaped.(*Hole); ok {
+		h.Element = op == "$push" || op == "$addToSet" || op == "$pull"
+	}
+	return shaped
 }
 
 // keys shapes a sort order or the keys of an index.
@@ -327,6 +425,10 @@ func (w *walker) hole(field string, v bson.RawValue) any {
 	case "null", "minKey", "maxKey":
 		return plainValue(v)
 	}
+	first, _, _ := strings.Cut(field, ".")
+	if w.whole || w.computed[first] {
+		field = "" // documents do not have it
+	}
 	h := &Hole{Field: w.names.path(field), Kind: kind, N: len(w.holes)}
 	w.holes, w.values = append(w.holes, h), append(w.values, v)
 	return h
@@ -353,7 +455,7 @@ func (w *walker) list(v bson.RawValue, each func(bson.RawValue) any) any {
 func isOperators(v bson.RawValue) bool {
 	elements := documentOf(v)
 	return len(elements) > 0 && strings.HasPrefix(elements[0].Key(), "$") && elements[0].Key() != "$ref" &&
-		elements[0].Key() != "$id"
+		elements[0].Key() != "$id" && elements[0].Key() != "$db"
 }
 
 // documentOf returns the elements of a document, none for anything else.

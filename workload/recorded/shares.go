@@ -67,9 +67,10 @@ func (m *Model) addStatements(op *Operation) {
 // plain is the text of a shape without what clients write in several ways: defaults, and options of the answer only.
 func (s *Shape) plain() string {
 	tree := bson.D{}
-	for _, e := range s.Tree {
+	for _, e := range s.counted() {
 		switch e.Key {
-		case "ordered", "singleBatch", "readConcern", "writeConcern", "$readPreference":
+		case "ordered", "singleBatch", "readConcern", "writeConcern", "$readPreference", "tailable", "awaitData", "allowDiskUse",
+			"let", "min", "max":
 		case "updates", "deletes":
 			list, _ := e.Value.(bson.A)
 			var out bson.A
@@ -85,6 +86,30 @@ func (s *Shape) plain() string {
 		slices.SortStableFunc(tree[1:], func(a, b bson.E) int { return cmp.Compare(a.Key, b.Key) })
 	}
 	return textOf(tree)
+}
+
+// counted is the tree of a shape; that of a count is the aggregate that drivers send in its place today.
+func (s *Shape) counted() bson.D {
+	if s.Verb != "count" {
+		return s.Tree
+	}
+	query := valueOf(s.Tree, "query")
+	if query == nil {
+		query = bson.D{}
+	}
+	stages := bson.A{bson.D{{Key: "$match", Value: query}}}
+	for _, key := range []string{"skip", "limit"} {
+		if v := valueOf(s.Tree, key); v != nil && v != int64(0) {
+			stages = append(stages, bson.D{{Key: "$" + key, Value: v}})
+		}
+	}
+	tree := bson.D{{Key: "aggregate", Value: s.Collection}, {Key: "pipeline", Value: append(stages, counting)}}
+	for _, key := range []string{"hint", "collation"} {
+		if v := valueOf(s.Tree, key); v != nil {
+			tree = append(tree, bson.E{Key: key, Value: v})
+		}
+	}
+	return tree
 }
 
 func withoutDefaults(statement any) any {

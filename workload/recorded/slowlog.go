@@ -3,6 +3,7 @@ package recorded
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"time"
 
@@ -34,6 +35,10 @@ type logAttributes struct {
 	Inserted  int64           `json:"ninserted"`
 	Deleted   int64           `json:"ndeleted"`
 	Matched   int64           `json:"nMatched"`
+	Modified  int64           `json:"nModified"`
+	Examined  int64           `json:"docsExamined"`
+	Origin    json.RawMessage `json:"originatingCommand"`
+	Views     json.RawMessage `json:"resolvedViews"`
 	Reply     int64           `json:"reslen"`
 	Plan      string          `json:"planSummary"`
 	ErrorCode int             `json:"errCode"`
@@ -71,6 +76,14 @@ func (s *source) readLogLine(line []byte, yield yielder) bool {
 		return yield(op, Damaged)
 	}
 	op.Docs = max(a.Returned, a.Inserted, a.Deleted, a.Matched)
+	if len(a.Views) > 0 {
+		var doc bson.Raw
+		if bson.UnmarshalExtJSON(fmt.Appendf(nil, `{"v": %s}`, a.Views), false, &doc) == nil {
+			views, _ := doc.Lookup("v").ArrayOK()
+			op.resolve(views)
+		}
+	}
+	op.Modified, op.Examined, op.Results = a.Modified, a.Examined, true
 	op.Bytes, op.Plan, op.Failed = a.Reply, a.Plan, a.ErrorCode != 0
 	if strings.HasPrefix(a.App, AppName) {
 		return yield(op, Internal)
@@ -80,6 +93,12 @@ func (s *source) readLogLine(line []byte, yield yielder) bool {
 		return yield(op, Damaged)
 	}
 	db, _ := cmd.Lookup("$db").StringValueOK()
+	if len(a.Origin) > 0 {
+		var origin bson.Raw
+		if bson.UnmarshalExtJSON(a.Origin, false, &origin) == nil && op.continues(cmd, origin) {
+			return yield(op, nil)
+		}
+	}
 	op.Cut = shortened(l.Truncated, "command")
 	return s.command(op, l.Connection, a.Namespace, db, cmd, yield)
 }

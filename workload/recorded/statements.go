@@ -130,7 +130,9 @@ func (s *source) resolve(op Operation, connection, name string, cmd bson.Raw, sh
 	op.Verb = name
 	elements, _ := cmd.Elements()
 	for _, e := range elements {
-		op.InTxn = op.InTxn || e.Key() == "autocommit"
+		if e.Key() == "autocommit" {
+			op.InTxn, op.Transaction = true, transactionOf(cmd)
+		}
 		op.Routed = op.Routed || e.Key() == "shardVersion"
 	}
 	where := op

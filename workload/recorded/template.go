@@ -1,7 +1,8 @@
 package recorded
 
 import (
-	"fmt"
+	"cmp"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -15,6 +16,9 @@ func one(name string, v any) bson.D { return bson.D{{Key: name, Value: v}} }
 
 // level makes the template of the fields on a level. n is how many documents were seen on it.
 func (w *writer) level(c *Collection, path string, l *Level, n int64) any {
+	if l.Refs != nil {
+		return w.dbRefs(c, path, l)
+	}
 	out := bson.D{}
 	for _, name := range l.names() {
 		f := l.Fields[name]
@@ -28,10 +32,45 @@ func (w *writer) level(c *Collection, path string, l *Level, n int64) any {
 	return out
 }
 
+// dbRefs makes DBRefs to the collections to which those of a field refer.
+func (w *writer) dbRefs(c *Collection, path string, l *Level) any {
+	var of, weights bson.A
+	refs := slices.SortedFunc(maps.Keys(l.Refs), func(a, b reference) int {
+		return cmp.Or(cmp.Compare(a.database, b.database), cmp.Compare(a.collection, b.collection))
+	})
+	for _, r := range refs {
+		id := any(one("$objectId", bson.D{}))
+		here := cmp.Or(r.database, c.Database) == c.Database
+		if to := w.byName[r.collection]; here && to != nil && to.Count > 0 && w.named[r.collection] {
+			id = one("$ref", r.collection)
+		} else if f := l.Fields["$id"]; f != nil && f.Values.Count() > 0 {
+			id = w.field(c, path+".$id", f)
+		}
+		doc := bson.D{{Key: "$ref", Value: r.collection}, {Key: "$id", Value: id}}
+		if r.database != "" {
+			doc = append(doc, bson.E{Key: "$db", Value: r.database})
+		}
+		of, weights = append(of, doc), append(weights, l.Refs[r])
+	}
+	if len(of) == 1 {
+		return of[0]
+	}
+	return one("$choose", bson.D{{Key: "of", Value: of}, {Key: "weights", Value: weights}})
+}
+
 // field makes the template of one field.
 func (w *writer) field(c *Collection, path string, f *Field) any {
-	if to, ok := w.references[fieldOf{c.Name, path}]; ok && to != c.Name {
-		return one("$ref", to)
+	if to, ok := w.references[fieldOf{c.Name, path}]; ok && to.collection != c.Name {
+		return to.template("$ref")
+	}
+	if f.Values.Count() == 0 && f.Kind != "" {
+		return ofKind(f.Kind)
+	}
+	if f.Values.Type() == bson.TypeDateTime && w.present(c, path, &f.Values) {
+		return one("$date", "now")
+	}
+	if g, ok := w.repeated(c, path, f); ok {
+		return one("$sequence", g)
 	}
 	if path == "_id" && f.Values.Type() != bson.TypeEmbeddedDocument {
 		return identity(&f.Values)
@@ -76,30 +115,35 @@ const fewValues = 50
 // typed makes the template of one type of a field.
 func (w *writer) typed(c *Collection, path string, f *Field, t bson.Type) any {
 	v := &f.Values
-	if v.examples != nil {
+	if v.shown {
 		if g, ok := chosen(v, t); ok {
 			return g
 		}
 	}
 	few := v.few()
+	if labels := v.labels(); labels != nil {
+		return labels.choose(nil)
+	}
 	switch t {
 	case bson.TypeEmbeddedDocument:
+		if f.Places != nil {
+			return f.Places.choose()
+		}
 		if f.Level == nil {
 			return bson.D{}
 		}
 		return w.level(c, path, f.Level, v.Types[t])
 	case bson.TypeArray:
-		if f.Element == nil || f.Element.Values.Count() == 0 {
+		if f.Element == nil || f.Element.Values.Count() == 0 && f.Element.Kind == "" {
 			return bson.A{}
 		}
 		return one("$array", bson.D{{Key: "of", Value: w.field(c, path, f.Element)}, {Key: "count", Value: w.span(v.Elements)}})
 	case bson.TypeString, bson.TypeSymbol:
-		if few && v.Distinct() <= fewValues {
-			return labels(v)
-		}
 		g := bson.D{{Key: "size", Value: w.span(v.Length)}}
 		if few {
 			g = append(g, bson.E{Key: "values", Value: v.Distinct()})
+		} else if b, ok := w.begins[fieldOf{c.Name, path}]; ok {
+			g = append(g, b...)
 		}
 		return one("$string", g)
 	case bson.TypeBinary:
@@ -113,17 +157,6 @@ func (w *writer) typed(c *Collection, path string, f *Field, t bson.Type) any {
 
 // few reports whether values repeat so often that their number can be told.
 func (v *Values) few() bool { return v.distinct.seen >= 10 && v.Distinct()*2 < v.distinct.seen }
-
-// labels are texts of the same number and length as the values of a field.
-func labels(v *Values) any {
-	n := int(v.Distinct())
-	width := int(min(max(math.Round(v.Length.Mean()), float64(len(fmt.Sprint(n)))), 200))
-	var of bson.A
-	for i := range n {
-		of = append(of, fmt.Sprintf("v%0*d", width-1, i+1))
-	}
-	return one("$choose", of)
-}
 
 // chosen makes a choice of the values that were kept, if they are nearly all there were.
 func chosen(v *Values, t bson.Type) (any, bool) {
@@ -158,8 +191,16 @@ func chosen(v *Values, t bson.Type) (any, bool) {
 // scalarOf makes the template of numbers, dates and other single values.
 func scalarOf(v *Values, t bson.Type, few bool, now time.Time) any {
 	low, high := bounds(v)
-	if few {
+	if few && t != bson.TypeDateTime {
 		low, high = max(low, 1), max(low, 1)+float64(v.Distinct())-1
+	} else if v.scale.N > 0 {
+		low, high = v.low(), v.low()+v.scale.Max-v.scale.Min
+	}
+	switch {
+	case t == bson.TypeInt32 && low == high:
+		return int64(low)
+	case t == bson.TypeDouble && low == high:
+		return low
 	}
 	switch t {
 	case bson.TypeInt32:
@@ -168,19 +209,16 @@ func scalarOf(v *Values, t bson.Type, few bool, now time.Time) any {
 	case bson.TypeInt64:
 		return one("$long", bson.D{{Key: "min", Value: int64(max(low, -1e18))}, {Key: "max", Value: int64(min(high, 1e18))}})
 	case bson.TypeDouble:
-		return one("$double", bson.D{{Key: "min", Value: low}, {Key: "max", Value: max(high, 1)}})
+		return one("$double", bson.D{{Key: "min", Value: low}, {Key: "max", Value: round6(high)}})
 	case bson.TypeDecimal128:
 		return one("$decimal", bson.D{{Key: "max", Value: int64(1000)}})
 	case bson.TypeBoolean:
 		return one("$bool", bson.D{})
 	case bson.TypeDateTime:
-		if v.Age.N == 0 || v.Age.Min == 0 && v.Age.Max == 0 {
+		if v.isNow() {
 			return one("$date", "now")
 		}
-		day := func(age float64) string {
-			return now.Add(-time.Duration(age*24) * time.Hour).UTC().Format(time.DateOnly)
-		}
-		return one("$date", bson.D{{Key: "min", Value: day(v.Age.Max + 1)}, {Key: "max", Value: day(v.Age.Min)}})
+		return dates(low, high)
 	case bson.TypeObjectID:
 		return one("$objectId", bson.D{})
 	case bson.TypeTimestamp:
@@ -225,45 +263,111 @@ func (w *writer) span(r Range) any {
 	return bson.D{{Key: "min", Value: int64(r.Min)}, {Key: "max", Value: int64(most)}}
 }
 
-// fromFilters makes a template of the fields that filters and updates name, where no documents were seen.
-func (w *writer) fromFilters(c *Collection) any {
-	out := bson.D{{Key: "_id", Value: w.fromHoles(c, "_id")}}
+// fromHoles describes the documents of a collection by the fields that filters and updates name, where no documents
+// were seen.
+func (w *writer) fromHoles(c *Collection) *Documents {
+	d := &Documents{Options: w.m.Options, N: 1, synthetic: true}
+	d.Root.put([]string{"_id"}, &Field{Present: 1, Kind: "objectId"}, false)
 	for _, s := range w.shapes {
-		if s.Collection != c.Name {
-			continue
-		}
-		for _, h := range s.Holes {
-			known := slices.ContainsFunc(out, func(e bson.E) bool { return e.Key == h.Field })
-			if h.Field == "" || strings.Contains(h.Field, ".") || known || strings.HasPrefix(h.Field, "$") {
-				continue
-			}
-			out = append(out, bson.E{Key: h.Field, Value: w.fromHoles(c, h.Field)})
-		}
-	}
-	return out
-}
-
-// fromHoles makes the template of a field from the values with which it was compared or set.
-func (w *writer) fromHoles(c *Collection, field string) any {
-	known := w.kindIsKnown(c, field)
-	for _, s := range w.shapes {
-		if s.Collection != c.Name {
+		if w.base(s.Collection) != c {
 			continue
 		}
 		for i, h := range s.Holes {
-			if h.Field != field || known && h.Kind == "" {
+			if h.Kind == "" && w.kindIsKnown(c, h.Field) {
+				continue // redacted, and another operation shows it
+			}
+			if h.Field == "" || strings.HasPrefix(h.Field, "$") || h.Plain {
 				continue
 			}
-			if inner, ok := strings.CutPrefix(h.Kind, "array<"); ok { // from $in, as a rule
-				if e := s.Values[i].Element; e != nil && e.Values.Count() > 0 {
-					return w.fromHole(c, h, e)
+			f := &Field{}
+			f.merge(s.Values[i])
+			f.Present, f.Kind = 1, cmp.Or(h.Kind, "string") // redacted texts are the most frequent
+			inner, array := strings.CutPrefix(h.Kind, "array<")
+			switch {
+			case array && (h.Op == "$in" || h.Op == "$nin" || h.Op == "$all" || h.Op == "$each"):
+				if f = f.Element; f == nil {
+					f = &Field{}
 				}
-				return ofKind(strings.Trim(inner, "?>"))
+				f.Present, f.Kind = 1, strings.Trim(inner, "?>")
+			case strings.Contains(h.Kind, "regex"):
+				f = &Field{Present: 1, Kind: "string"}
+			case h.Op == "$pull" && h.Kind == "object": // a condition on elements
+				continue
 			}
-			return w.fromHole(c, h, s.Values[i])
+			d.Root.put(strings.Split(h.Field, "."), f, h.Element || h.Op == "$each" || h.Op == "$all")
+		}
+		for _, path := range arraysOf(s.Tree) {
+			d.Root.put(strings.Split(path, "."), &Field{Present: 1, Kind: "string"}, true)
 		}
 	}
-	return one("$objectId", bson.D{})
+	return d
+}
+
+// put adds a field at a path, with arrays where the path has positions of elements. array says that it is the element
+// of an array.
+func (l *Level) put(path []string, f *Field, array bool) {
+	if l.Fields == nil {
+		l.Fields = map[string]*Field{}
+	}
+	name := path[0]
+	if strings.HasPrefix(name, "$") && name != "$id" && name != "$ref" && name != "$db" {
+		return
+	}
+	at := l.Fields[name]
+	if at == nil {
+		if len(l.Fields) >= mostFields {
+			return
+		}
+		at = &Field{Present: 1}
+		l.Fields[name] = at
+		l.Order = append(l.Order, name)
+	}
+	rest := path[1:]
+	position := len(rest) > 0 && (strings.HasPrefix(rest[0], "$[") || rest[0] == "$" || strings.Trim(rest[0], "0123456789") == "")
+	if position {
+		rest = rest[1:]
+	}
+	if at.Element == nil && (position || array && len(rest) == 0) && at.Level == nil {
+		at.Element = &Field{Present: 1}
+		at.Values.Elements.add(1)
+		at.Values.Elements.add(3)
+	}
+	if at.Element != nil {
+		at.Kind, at.Values.Types = "", map[bson.Type]int64{bson.TypeArray: 1}
+		at = at.Element
+	}
+	switch {
+	case len(rest) == 0 && at.Level == nil:
+		at.merge(f)
+		at.Present = 1
+	case len(rest) > 0:
+		if at.Level == nil {
+			at.Level = &Level{}
+		}
+		at.Kind, at.Values.Types = "", map[bson.Type]int64{bson.TypeEmbeddedDocument: 1}
+		at.Level.put(rest, f, array)
+	}
+}
+
+// arraysOf returns the fields that an update treats as arrays without a value.
+func arraysOf(v any) (paths []string) {
+	switch v := v.(type) {
+	case bson.D:
+		for _, e := range v {
+			if fields, ok := e.Value.(bson.D); ok && e.Key == "$pop" {
+				for _, f := range fields {
+					paths = append(paths, f.Key)
+				}
+				continue
+			}
+			paths = append(paths, arraysOf(e.Value)...)
+		}
+	case bson.A:
+		for _, e := range v {
+			paths = append(paths, arraysOf(e)...)
+		}
+	}
+	return paths
 }
 
 // kindIsKnown reports whether a hole of a field has a kind, which redacted values do not show.
@@ -284,7 +388,7 @@ func (w *writer) fromHole(c *Collection, h *Hole, f *Field) any {
 	if f.Values.Count() > 0 {
 		return w.field(c, h.Field, f)
 	}
-	return ofKind(h.Kind)
+	return ofKind(cmp.Or(h.Kind, "string")) // redacted
 }
 
 // ofKind makes a template of a kind in the notation of $queryStats.
@@ -307,6 +411,10 @@ func ofKind(kind string) any {
 		return one("$uuid", bson.D{})
 	case "regex":
 		return bson.Regex{Pattern: "^a"}
+	case "^regex":
+		return bson.Regex{Pattern: "^a"}
+	case "Point", "MultiPoint", "LineString", "Polygon", "pair", "box", "ring":
+		return one("$geo", bson.D{{Key: "type", Value: kind}})
 	case "object":
 		return bson.D{}
 	}

@@ -5,6 +5,7 @@ import (
 	"hash/maphash"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -28,6 +29,16 @@ func (r *Range) add(x float64) {
 	r.Sum += x
 }
 
+func (r *Range) merge(o Range) {
+	switch {
+	case o.N == 0:
+	case r.N == 0:
+		*r = o
+	default:
+		r.N, r.Sum, r.Min, r.Max = r.N+o.N, r.Sum+o.Sum, min(r.Min, o.Min), max(r.Max, o.Max)
+	}
+}
+
 // Mean returns the mean, 0 of nothing.
 func (r *Range) Mean() float64 {
 	if r.N == 0 {
@@ -48,13 +59,53 @@ type Values struct {
 	// Age is how long dates were before (or, if negative, after) the operation or the sample, in days.
 	Age      Range
 	distinct sketch
-	examples map[string]example // nil unless values are kept
+	// What follows stays in the memory of a model. A file has lengths of ranges, and how often its own values occur.
+	scale    Range // of numbers, and of dates in milliseconds since 1970
+	examples map[string]example
+	more     bool // different values than the examples
+	shown    bool // values were asked for, so the examples may be in a file
 }
 
-// example is a value that is kept because values were asked for.
+// example is one of the different values.
 type example struct {
 	value bson.RawValue
 	n     int64
+}
+
+// merge adds the description of other values of the same field.
+func (v *Values) merge(o *Values) {
+	if v.Types == nil {
+		v.Types = map[bson.Type]int64{}
+	}
+	for t, n := range o.Types {
+		v.Types[t] += n
+	}
+	v.Length.merge(o.Length)
+	v.Elements.merge(o.Elements)
+	v.Digits.merge(o.Digits)
+	v.Age.merge(o.Age)
+	v.scale.merge(o.scale)
+	v.Negative += o.Negative
+	v.more, v.shown = v.more || o.more, v.shown || o.shown
+	for key, e := range o.examples {
+		have, known := v.examples[key]
+		if !known && len(v.examples) >= mostExamples {
+			v.more = true
+			continue
+		}
+		if v.examples == nil {
+			v.examples = map[string]example{}
+		}
+		v.examples[key] = example{e.value, have.n + e.n}
+	}
+	seen := v.distinct.seen + o.distinct.seen
+	for h, n := range o.distinct.counts {
+		v.distinct.addHash(h)
+		if _, kept := v.distinct.counts[h]; kept {
+			v.distinct.counts[h] += n - 1
+		}
+	}
+	v.distinct.seen = seen
 }
 
 // mostExamples is how many different values are kept for one place.
@@ -73,13 +124,17 @@ func (v *Values) add(x bson.RawValue, at time.Time, keep bool) {
 	case bson.TypeBinary:
 		_, data, _ := x.BinaryOK()
 		v.Length.add(float64(len(data)))
+	case bson.TypeRegex:
+		text, _, _ := x.RegexOK()
+		v.Length.add(float64(len(strings.TrimPrefix(text, "^"))))
 	case bson.TypeInt32, bson.TypeInt64:
 		n, _ := x.AsInt64OK()
 		v.number(float64(n))
 	case bson.TypeDouble:
 		v.number(x.Double())
 	case bson.TypeDateTime:
-		v.Age.add(math.Round(at.Sub(x.Time()).Hours() / 24))
+		v.Age.add(twoDigits(at.Sub(x.Time()).Hours() / 24))
+		v.scale.add(float64(x.DateTime()))
 	case bson.TypeArray:
 		elements, _ := x.Array().Values()
 		v.Elements.add(float64(len(elements)))
@@ -88,9 +143,17 @@ func (v *Values) add(x bson.RawValue, at time.Time, keep bool) {
 		return
 	}
 	v.distinct.add(x)
-	if keep {
-		v.keep(x)
+	v.shown = v.shown || keep
+	v.keep(x)
+}
+
+// twoDigits rounds to two significant digits.
+func twoDigits(x float64) float64 {
+	if x == 0 || math.IsInf(x, 0) || math.IsNaN(x) {
+		return 0
 	}
+	unit := math.Pow(10, math.Floor(math.Log10(math.Abs(x)))-1)
+	return math.Round(x/unit) * unit
 }
 
 func (v *Values) number(x float64) {
@@ -100,6 +163,7 @@ func (v *Values) number(x float64) {
 	if x < 0 {
 		v.Negative++
 	}
+	v.scale.add(x)
 	digits := 0.0
 	if a := math.Abs(x); a >= 1 {
 		digits = math.Floor(math.Log10(a)) + 1
@@ -114,6 +178,7 @@ func (v *Values) keep(x bson.RawValue) {
 	key := string(append([]byte{byte(x.Type)}, x.Value...))
 	e, known := v.examples[key]
 	if !known && len(v.examples) >= mostExamples || len(x.Value) > 1024 {
+		v.more = true
 		return
 	}
 	if !known {
