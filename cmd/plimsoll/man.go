@@ -9,7 +9,8 @@ import (
 )
 
 func newManCommand(env *environment) *cobra.Command {
-	return &cobra.Command{
+	markdown := false
+	cmd := &cobra.Command{
 		Use:   "man DIR",
 		Short: "Write the man pages of all commands into a directory",
 		Args:  exactlyOne("directory"),
@@ -19,13 +20,19 @@ func newManCommand(env *environment) *cobra.Command {
 			}
 			ver, _ := toolVersion()
 			header := &doc.GenManHeader{Section: "1", Source: "plimsoll " + ver, Manual: "Plimsoll"}
-			if err := doc.GenManTree(cmd.Root(), header, args[0]); err != nil {
+			write := func() error { return doc.GenManTree(cmd.Root(), header, args[0]) }
+			if markdown {
+				write = func() error { return doc.GenMarkdownTree(cmd.Root(), args[0]) }
+			}
+			if err := write(); err != nil {
 				return fmt.Errorf("cannot write the man pages: %w", err)
 			}
 			_, err := fmt.Fprintln(env.stdout, args[0])
 			return err
 		},
 	}
+	cmd.Flags().BoolVar(&markdown, "markdown", false, "write Markdown instead, for a site")
+	return cmd
 }
 
 // newExitCodesTopic is a help topic, `plimsoll help exit-codes`.
