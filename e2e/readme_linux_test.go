@@ -57,7 +57,7 @@ func TestReadme(t *testing.T) {
 		t.Fatalf("found only %q", commands)
 	}
 	clone, home := freshClone(t)
-	if out, err := command(t, clone, "sh", "-c", commands[0]).CombinedOutput(); err != nil {
+	if out, err := program(t, clone, "sh", "-c", commands[0]).CombinedOutput(); err != nil {
 		t.Fatalf("%s: %v\n%s", commands[0], err, out)
 	}
 	mongod, own := mongodForAll(t)
@@ -103,7 +103,7 @@ func freshClone(t *testing.T) (clone, home string) {
 	}
 	const fresh = `set -e; cd "$1"; mkdir "$2" "$3"; git ls-files -z | xargs -0 cp -P --parents -t "$2"; cd "$2"; git init -q; git add -A
 		git -c user.name=a -c user.email=a@example.com -c commit.gpgsign=false commit -qm clone`
-	if out, err := command(t, ".", "sh", "-c", fresh, "sh", top, clone, home).CombinedOutput(); err != nil {
+	if out, err := program(t, ".", "sh", "-c", fresh, "sh", top, clone, home).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	t.Cleanup(func() {
@@ -147,12 +147,12 @@ func mongodForAll(t *testing.T) (path string, own bool) {
 
 func ownedBy(t *testing.T, dir string, user int) {
 	t.Helper()
-	if out, err := command(t, ".", "chown", "-R", fmt.Sprintf("%d:%d", user, user), dir).CombinedOutput(); err != nil {
+	if out, err := program(t, ".", "chown", "-R", fmt.Sprintf("%d:%d", user, user), dir).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 }
 
-func command(t *testing.T, dir, name string, args ...string) *exec.Cmd {
+func program(t *testing.T, dir, name string, args ...string) *exec.Cmd {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	t.Cleanup(cancel)
@@ -170,7 +170,7 @@ type shell struct {
 // readmeShell starts a shell in a clone, with a home of its own and with the programs in a directory on its PATH.
 func readmeShell(t *testing.T, clone, home, programs string, ordinary bool) *shell {
 	t.Helper()
-	cmd := command(t, clone, "bash")
+	cmd := program(t, clone, "bash")
 	path := slices.DeleteFunc(filepath.SplitList(os.Getenv("PATH")), func(dir string) bool {
 		_, err := os.Stat(filepath.Join(dir, "mongod"))
 		return err == nil

@@ -133,24 +133,25 @@ func TestCheckRefuses(t *testing.T) {
 func where(a *Action) string {
 	needs := map[Need]string{NeedsIsolated: "isolated hosts", NeedsDisks: "`--size`", NeedsFaults: "`--faults`",
 		NeedsSet: "a replica set", NeedsShards: "shards"}
-	var words []string
+	labs := "labs"
+	if a.Needs != NeedsNothing {
+		labs += " with " + needs[a.Needs]
+	}
+	words := labs + ", platform files"
 	switch {
 	case a.Platform != "":
 		return a.Platform
+	case a.Plain && a.Needs == NeedsNothing:
+		words = "anywhere"
 	case a.Plain:
-		words = append(words, "anywhere")
+		words = "anywhere with " + needs[a.Needs]
 	case a.NoLab != "":
-		words = append(words, "platform files")
-	default:
-		words = append(words, "labs, platform files")
-	}
-	if a.Needs != NeedsNothing {
-		words = append(words, "needs "+needs[a.Needs])
+		words = "platform files"
 	}
 	if a.Lacking != "" {
-		words = append(words, "mongod only")
+		words += "; mongod only"
 	}
-	return strings.Join(words, "; ")
+	return words
 }
 
 // row is an action in the reference.
