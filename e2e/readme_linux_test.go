@@ -38,8 +38,9 @@ var readmeCodes = map[string][]int{
 	"plimsoll size":                             {6},
 }
 
-// TestReadme runs every command of the README as it is written, in their order, in a fresh clone: as an ordinary user, and
-// those with sudo as root. Only `make build` runs as the user of the test, because the caches of Go belong to that user.
+// TestReadme runs every command of the README as it is written, in their order, in a fresh clone: as an ordinary user,
+// and those with sudo as root. Only `make build` runs as the user of the test, because the caches of Go belong to that
+// user.
 func TestReadme(t *testing.T) {
 	inTurn(t, 240)
 	text, err := os.ReadFile("../README.md")
@@ -92,7 +93,7 @@ func allowed(line string) []int {
 	return nil
 }
 
-// freshClone is a clone with the files of this one as they are now, and a home directory. Both belong to an ordinary user.
+// freshClone is a clone with the files of this one as they are now, and a home directory.
 func freshClone(t *testing.T) (clone, home string) {
 	t.Helper()
 	dir := openDir(t)

@@ -138,7 +138,7 @@ const referenceHead = `# Known liars
 
 %s
 
-Made by ` + "`go run ./liars -family NAME -update`" + `. [The summary](../trust.md) says what this is.
+Made by ` + "`go run ./liars -family NAME -update`" + `. [The summary](../trust.md) explains the campaign.
 
 - **found of planted**: lies that the verdict found, of those that were planted.
 - **accused of honest**: honest inputs that the verdict accused.

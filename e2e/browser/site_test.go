@@ -17,8 +17,8 @@ const siteIn = "../../bin/site/html"
 // outside matches what a page loads from elsewhere. Links that a person follows are allowed.
 var outside = regexp.MustCompile(`<(?:script|img|iframe|source)[^>]* src="(?:https?:)?//|<link[^>]* rel="(?:stylesheet|preload|icon)"[^>]* href="(?:https?:)?//`)
 
-// TestSite reads the site that `make site` made without a server: it loads nothing from elsewhere, its search finds pages and
-// man pages, and its reports open.
+// TestSite reads the site that `make site` made without a server: it loads nothing from elsewhere, its search finds
+// pages and man pages, and its reports open.
 func TestSite(t *testing.T) {
 	if !exists(filepath.Join(siteIn, "README.html")) {
 		if os.Getenv("CI") != "" {

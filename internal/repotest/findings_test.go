@@ -89,8 +89,9 @@ func madeOf(parts []ast.Expr) (m made) {
 		if m.text != "" {
 			continue
 		}
-		for _, p := range goPassages(source{set: token.NewFileSet(), file: &ast.File{Name: ast.NewIdent("x"), Decls: []ast.Decl{
-			&ast.GenDecl{Tok: token.VAR, Specs: []ast.Spec{&ast.ValueSpec{Values: []ast.Expr{e}}}}}}}) {
+		value := &ast.GenDecl{Tok: token.VAR, Specs: []ast.Spec{&ast.ValueSpec{Values: []ast.Expr{e}}}}
+		file := &ast.File{Name: ast.NewIdent("x"), Decls: []ast.Decl{value}}
+		for _, p := range goPassages(source{set: token.NewFileSet(), file: file}) {
 			if strings.Count(p.text, " ") > 2 && m.text == "" {
 				m.text = strings.ReplaceAll(verb.ReplaceAllString(p.text, "…"), "%%", "%")
 			}

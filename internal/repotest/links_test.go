@@ -40,7 +40,8 @@ func slug(heading string) string {
 
 // brokenLinks are the links of a page to what is not there. read returns another page.
 func brokenLinks(name, text string, exists func(string) bool, read func(string) string) (broken []string) {
-	for _, m := range markdownLink.FindAllStringSubmatch(inlineCode.ReplaceAllString(codeBlock.ReplaceAllString(text, ""), ""), -1) {
+	text = inlineCode.ReplaceAllString(codeBlock.ReplaceAllString(text, ""), "")
+	for _, m := range markdownLink.FindAllStringSubmatch(text, -1) {
 		link := m[1] + m[2]
 		if strings.Contains(link, ":") {
 			continue // an address

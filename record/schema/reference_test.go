@@ -88,8 +88,8 @@ func (n *node) forms() []*node {
 	return forms
 }
 
-// ref is the name of the definition that a value, its elements or the values of its keys have, and what is written after
-// the name of the key.
+// ref is the name of the definition that a value, its elements or the values of its keys have, and what is written
+// after the name of the key.
 func (n *node) ref(t *testing.T) (name, after string) {
 	t.Helper()
 	for _, f := range n.forms() {
@@ -153,8 +153,11 @@ func about(text string) string {
 	return rest
 }
 
-// table writes the keys of a definition, those of others below it in place, and links to those with a table of their own.
-func table(t *testing.T, b *strings.Builder, defs map[string]*node, of, path string, own map[string]string, inside []string) {
+// table writes the keys of a definition, those of others below it in place, and links to those with a table of their
+// own.
+func table(t *testing.T, b *strings.Builder, defs map[string]*node, of, path string, own map[string]string,
+	inside []string,
+) {
 	t.Helper()
 	names, keys := defs[of].keys(t)
 	for _, name := range names {
