@@ -24,7 +24,9 @@ cp -r README.md ARCHITECTURE.md CHANGELOG.md CONTRIBUTING.md SECURITY.md docs ex
 mkdir -p $out/source/bench && cp bench/README.md $out/source/bench/
 "$plimsoll" man --markdown $out/source/man >$out/man.log
 for record in docs/pictures/records/*/; do
-	"$plimsoll" report "$record" -o "$out/source/reports/reports/$(basename "$record").html" >$out/reports.log
+	"$plimsoll" report "$record" -o "$out/source/reports/reports/$(basename "$record").html" >>$out/reports.log 2>&1
 done
 $venv/bin/sphinx-build --quiet --fail-on-warning --keep-going -c tools/site -b html $out/source $out/html
+cp $out/html/README.html $out/html/index.html
+rm -rf $out/html/_sources
 echo "$out/html/index.html"

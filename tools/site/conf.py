@@ -87,7 +87,7 @@ bench/README
 ```
 """
 
-LINK = re.compile(r"\]\((?!https?:|mailto:|#)([^)#\s]+)(#[^)\s]*)?\)")
+LINK = re.compile(r"\[([^\]]*)\]\((?!https?:|mailto:|#)([^)#\s]+)(#[^)\s]*)?\)")
 
 
 def listing(source):
@@ -125,14 +125,14 @@ def repair(app, page, text):
     here = os.path.dirname(os.path.join(source, page))
 
     def link(match):
-        target = os.path.normpath(os.path.join(here, match[1]))
+        target = os.path.normpath(os.path.join(here, match[2]))
         inside = os.path.relpath(target, source)
         up = os.path.relpath(source, here)
         if os.path.isdir(target) or inside.startswith("examples") and target.endswith(".md"):
             folder = inside if os.path.isdir(target) else os.path.dirname(inside)
             if folder.startswith("examples"):
-                return f"]({up}/examples.md#{folder.replace('/', '').lower()})"
-            return "](#)"
+                return f"[{match[1]}]({up}/examples.md#{folder.replace('/', '').lower()})"
+            return match[1]
         return match[0]
 
     text[0] = LINK.sub(link, text[0])
