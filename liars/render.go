@@ -84,12 +84,7 @@ func (f family) table(b *strings.Builder, res result) {
 		fmt.Fprintf(b, "| %s (`%s`) | %s | %s | %s | %s | %s | %s | %s |\n", input, r.name, found, honest, interval, cannot, r.goal,
 			verdict, r.notFound)
 	}
-	if len(f.notFound) > 0 {
-		b.WriteString("\nNot found:\n\n")
-		for _, text := range f.notFound {
-			fmt.Fprintf(b, "- %s\n", text)
-		}
-	}
+	f.blind(b)
 	about := res.About
 	if about != "" {
 		about = "on " + about + ", "
@@ -127,7 +122,8 @@ go run ./liars -family drill      # of one verdict
 
 The *campaign of known liars* gives each verdict every kind of lie that it claims to find, many times, and honest inputs
 that look like lies. Each trial has a seed and goes through the code that judges for users. These are the stored results.
-[The reference](reference/liars.md) has each lie and each honest input with its interval.
+[The reference](reference/liars.md) has each lie and each honest input with its interval, and for each verdict the lies that it
+does not find.
 
 | verdict | goals met | lies found, of those that it claims to find | honest inputs accused |
 |---|---:|---:|---:|
@@ -157,16 +153,6 @@ func page(all []family, by map[string]result) string {
 	for _, f := range all {
 		if r, ok := by[f.name]; ok {
 			f.summary(&b, r)
-		}
-	}
-	b.WriteString("\n## What is not found\n")
-	for _, f := range all {
-		if len(f.notFound) == 0 {
-			continue
-		}
-		fmt.Fprintf(&b, "\n%s:\n\n", f.verdict)
-		for _, text := range f.notFound {
-			fmt.Fprintf(&b, "- %s\n", text)
 		}
 	}
 	if missing := withoutResult(all, by); len(missing) > 0 {
@@ -233,9 +219,23 @@ func reference(all []family, by map[string]result) string {
 	for _, f := range all {
 		if r, ok := by[f.name]; ok {
 			f.table(&b, r)
+		} else {
+			fmt.Fprintf(&b, "\n## %s\n\n%s. Without a stored result.\n", f.name, f.verdict)
+			f.blind(&b)
 		}
 	}
 	return b.String()
+}
+
+// blind lists the lies that a verdict does not find.
+func (f family) blind(b *strings.Builder) {
+	if len(f.notFound) == 0 {
+		return
+	}
+	b.WriteString("\nNot found:\n\n")
+	for _, text := range f.notFound {
+		fmt.Fprintf(b, "- %s\n", text)
+	}
 }
 
 // made are the times and commits of rows that were not made with the others.
