@@ -79,7 +79,7 @@ func TestReadme(t *testing.T) {
 			user.run(t, line, allowed(line))
 		}
 	}
-	if left, err := exec.Command("git", "-C", clone, "status", "--porcelain").CombinedOutput(); err != nil || len(left) > 0 {
+	if left, err := exec.Command("git", "-c", "safe.directory=*", "-C", clone, "status", "--porcelain").CombinedOutput(); err != nil || len(left) > 0 {
 		t.Errorf("the commands left in the clone (%v):\n%s", err, left)
 	}
 }
@@ -207,7 +207,7 @@ func (s *shell) run(t *testing.T, line string, others []int) {
 	t.Helper()
 	began := time.Now()
 	const end = "--- exit "
-	fmt.Fprintf(s.in, "%s </dev/null\necho; echo '%s'$?\n", line, end)
+	fmt.Fprintf(s.in, "%s </dev/null\ncode=$?; echo; echo '%s'$code\n", line, end)
 	var out strings.Builder
 	for {
 		text, err := s.out.ReadString('\n')

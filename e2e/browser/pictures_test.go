@@ -40,7 +40,8 @@ const (
 
 // TestPictures checks that the pictures of the documentation show what pages say now. Those of the README are made of
 // real records, which are kept, the others of records that package recordtest writes. Beside each is the checksum of
-// what it was made from: pixels differ between browsers and fonts, so they are not compared. `make pictures` makes them anew, which needs a browser.
+// what it was made from: pixels differ between browsers and fonts, so they are not compared. `make pictures` makes them
+// anew, which needs a browser.
 func TestPictures(t *testing.T) {
 	sums := map[string]string{}
 	if text, err := os.ReadFile(filepath.Join(picturesIn, sourcesFile)); err == nil {
