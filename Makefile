@@ -6,7 +6,7 @@ TOOL    := $(GO) tool -modfile=tools/go.mod
 # Without cgo, tests share what is compiled with the programs that they put into images. Only the race detector needs cgo.
 export CGO_ENABLED ?= 0
 # Without the path of this tree, what was compiled in one clone is used in others, too.
-export GOFLAGS := $(strip $(shell $(GO) env GOFLAGS) -trimpath)
+export GOFLAGS := $(strip $(shell $(GO) env GOFLAGS 2>/dev/null) -trimpath)
 # Go programs need a fifth less processor time if they collect garbage less often, and machines for tests have the memory.
 vet staticcheck rules groups unit race plain: export GOGC = 400
 # How long one package's tests may take; the race detector makes some ten times slower.
@@ -68,12 +68,12 @@ groups   = +@env -u PLIMSOLL_TEST_MONGOD $(MAKE) --no-print-directory -j $(PARAL
 # Name and tag of the container image.
 IMAGE   ?= plimsoll:latest
 
-CHECKS  := fmt vet staticcheck vuln rules trust site groups
+CHECKS  := fmt vet staticcheck darwin vuln rules trust site groups
 # $(call checks,TARGETS) makes one after the other and says how long each took.
 checks   = @for check in $(1); do start=$$(date +%s); echo "--- make $$check"; $(MAKE) --no-print-directory $$check || exit 1; \
 	echo "--- make $$check: $$(($$(date +%s) - start)) s"; done
 
-.PHONY: all build demo test plain ci smoke mongod proof fmt vet staticcheck vuln rules groups unit race $(UNIT) $(RACE) bench lines man site reference pictures image engine clean help trust liars
+.PHONY: all build demo test plain ci smoke mongod proof fmt vet staticcheck vuln rules groups unit race $(UNIT) $(RACE) bench lines man site reference pictures image release darwin engine clean help trust liars
 
 all: build
 
@@ -83,11 +83,12 @@ help: ## this list
 build: ## bin/plimsoll
 	$(GO) build -o $(BIN) ./cmd/plimsoll
 
-# The embedded store becomes faster while it creates its log files; later it overwrites them. The warm-up covers that.
-demo: build ## a run of 80 seconds on this machine's disk
-	$(BIN) run --workload a --records 20000 --threads 8 --warmup 30s --duration 45s
+demo: ## build plimsoll, and 40 seconds of load on this machine's disk
+	@tools/demo.sh $(BIN)
 
 test: ## what a change can break: about 5 minutes on two cores, as any user, without servers, browser or network
+	@tools/needs.sh test go gofmt git awk sed
+	@echo "make test takes about 5 minutes on two cores, and 10 the first time, when Go downloads and compiles everything"
 	$(call checks,fmt vet rules plain)
 	@tools/notrun.sh bin/plain.json
 	@echo "left to make ci: $(SERVERS), the race detector, staticcheck, vulnerabilities, liars, suites"
@@ -201,6 +202,12 @@ pictures: ## docs/pictures, made of the records in docs/pictures/records and of 
 image: ## a container image, in bin/image.tar (for docker load or ctr images import)
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w' -o bin/image/plimsoll ./cmd/plimsoll
 	$(GO) -C tools run ./image -name $(IMAGE) -out ../bin/image.tar ../bin/image/plimsoll
+
+release: ## what people install, in bin/release
+	$(GO) -C tools run ./release
+
+darwin: ## plimsoll compiles for macOS, where nothing of it is tested
+	GOOS=darwin GOARCH=arm64 $(GO) build -ldflags=-s -o /dev/null ./cmd/plimsoll
 
 engine: build ## the open engine that the end-to-end tests use (as root)
 	$(BIN) engine install documentdb

@@ -67,8 +67,10 @@ func parts() []part {
 	return []part{
 		{"speed", speed},
 		{"waiting", waiting},
+		{"start", startCost},
 		{"agents", agentsGrowth},
 		{"ledger", ledgerCost},
+		{"observing", observingCost},
 		{"device", deviceLatency},
 	}
 }

@@ -1,6 +1,7 @@
 package capacity
 
 import (
+	"cmp"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -24,6 +25,10 @@ func (g *gathered) addLines(dir string) error {
 	before := g.count()
 	for i := range c.Lines {
 		l := &c.Lines[i]
+		if l.Counts && l.Ended() && l.Status != record.LineSkipped && !l.Has() {
+			g.note("capacity-no-rate", measure.Warning, "%s: no rate is known that holds while %s (%s), so the nodes may not be enough then", dir,
+				l.Name, cmp.Or(l.Problem, l.Reason, string(l.Status)))
+		}
 		if all == nil || !l.Has() {
 			continue
 		}

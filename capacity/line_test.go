@@ -87,6 +87,16 @@ func TestSizeTakesTheLine(t *testing.T) {
 	if s := size(t, Input{Records: []string{alone}, Need: need(t, "ops=2500,p99<20ms")}); !strings.Contains(text(s), "no line for that") {
 		t.Errorf("without a line for a failure: %s", text(s))
 	}
+	down := madeCapacity(t, func(c *record.Capacity) {
+		c.Lines[1].Status, c.Lines[1].Rate, c.Lines[1].Reason = record.LineNone, 0, "writes were lost"
+	})
+	const doubt = "no rate is known that holds while kill:secondary (writes were lost)"
+	for dir, doubted := range map[string]bool{down: true, dir: false} {
+		s := size(t, Input{Records: []string{dir}, Need: need(t, "ops=2500,p99<20ms")})
+		if strings.Contains(text(s), doubt) != doubted {
+			t.Errorf("a line without a rate (%v): %s", doubted, text(s))
+		}
+	}
 	none := madeCapacity(t, func(c *record.Capacity) {
 		for i := range c.Lines {
 			c.Lines[i].Status, c.Lines[i].Rate = record.LineNone, 0

@@ -254,6 +254,19 @@ func PresentRecording(open func() (io.ReadCloser, error), name string) (*record.
 	return p, nil
 }
 
+// PresentDiagnosis is the load of the last hour of diagnostic data, as it is recorded. One member has no other's load.
+func PresentDiagnosis(d *record.Diagnosis) (*record.PresentLoad, error) {
+	if len(d.Kinds) == 0 {
+		return nil, fmt.Errorf("the diagnostic data of %s have less than a minute of operations at their end", d.Server)
+	}
+	length := time.Duration(d.LastHour * float64(time.Second))
+	p := &record.PresentLoad{From: d.To.Add(-length).UTC(), Duration: int64(length), Source: record.PresentDiagnosis,
+		Address: d.Directory,
+		Servers: []string{d.Server}, Busiest: d.PeakRate}
+	setOperations(p, d.Kinds)
+	return p, nil
+}
+
 // setOperations sets the rates of a present load, by kind.
 func setOperations(p *record.PresentLoad, kinds map[string]float64) {
 	p.Rate = Mix(kinds).sum()

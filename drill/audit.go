@@ -100,6 +100,11 @@ func (r *round) audit(ctx context.Context) string {
 	}
 	r.guarantees().complete(result.Judged, r.clock.shift)
 	r.result.Ledger = result
+	if own.keeper != nil {
+		if r.result.Isolation, err = r.isolation(ctx, final); err != nil {
+			a.broken = append(a.broken, "the transactions were not judged: "+oneLine(err))
+		}
+	}
 	if r.seeds != nil {
 		if r.result.SeedsFound, err = r.seeds.found(ctx, final); err != nil {
 			r.result.Seeds = 0 // nothing is known of them

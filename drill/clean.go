@@ -13,6 +13,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/writeconcern"
 
 	"github.com/plimsoll-bench/plimsoll/drill/ledger"
+	"github.com/plimsoll-bench/plimsoll/drill/transactions"
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/platform"
@@ -58,7 +59,7 @@ func CleaningOf(d *record.Drill) (c Cleaning, err error) {
 			c.Marks = append(c.Marks, r.Mark)
 		}
 	}
-	if asked.Workload.Name != spec.WorkloadLedger {
+	if !spec.OfDrills(asked.Workload.Name) {
 		c.Collections, err = run.Collections(asked)
 	}
 	return c, err
@@ -90,6 +91,9 @@ func Clean(ctx context.Context, asked Cleaning) (*Cleaned, error) {
 	err = c.own(ctx, seedCollection, c.seed)
 	if err == nil {
 		err = c.own(ctx, ledger.DefaultCollection, c.written)
+	}
+	if err == nil {
+		err = c.own(ctx, transactions.Collection, c.register)
 	}
 	for _, name := range asked.Collections {
 		if err == nil {
@@ -160,6 +164,14 @@ func (c *cleaner) written(doc bson.Raw) fate {
 	}
 	if ledger.IsLoaded(doc, c.asked.Seed) {
 		return shared
+	}
+	return unknown
+}
+
+// register is the fate of a document of the workload transactions.
+func (c *cleaner) register(doc bson.Raw) fate {
+	if mark, ok := transactions.Mark(doc); ok {
+		return c.fateOf(mark)
 	}
 	return unknown
 }

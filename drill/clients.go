@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/drill/ledger"
+	"github.com/plimsoll-bench/plimsoll/drill/transactions"
 	"github.com/plimsoll-bench/plimsoll/fleet"
 	"github.com/plimsoll-bench/plimsoll/load"
 	"github.com/plimsoll-bench/plimsoll/record"
@@ -34,7 +35,8 @@ type observations struct {
 	share   float64 // of reads; 0 is the workload's default
 	timeout time.Duration
 	ledger  *ledger.Ledger
-	wrapped workload.Workload // with the ledger; nil until the load is opened
+	wrapped workload.Workload    // with the ledger; nil until the load is opened
+	keeper  *transactions.Keeper // of the workload transactions, otherwise nil
 	watch   *watcher
 	placed  *shards.Map // placement of the collections; nil without shards, or if it is not known
 }
@@ -52,10 +54,15 @@ func (b *observations) place(m *shards.Map) {
 
 // workload wraps the ledger around the workload that open returns.
 func (b *observations) workload(open func() (workload.Workload, error)) (w workload.Workload, err error) {
-	if b.name == spec.WorkloadLedger {
+	switch b.name {
+	case spec.WorkloadLedger:
 		w, err = b.ledger.Workload(ownParams(b.share))
-	} else if w, err = open(); err == nil {
-		w = b.ledger.Wrap(w)
+	case spec.WorkloadTransactions:
+		w = b.ledger.Wrap(b.keeper.Workload())
+	default:
+		if w, err = open(); err == nil {
+			w = b.ledger.Wrap(w)
+		}
 	}
 	if err != nil {
 		return nil, err
@@ -71,6 +78,13 @@ func (b *observations) workload(open func() (workload.Workload, error)) (w workl
 // observe makes the ledger and the watcher the observer of a worker.
 func (b *observations) observe(worker int) load.Observer {
 	settle, watched := b.ledger.Settle(worker), b.watch.worker()
+	if b.keeper != nil {
+		keep := b.keeper.Settle(worker)
+		return func(op *workload.Op, s *load.Settlement) {
+			keep(op, s)
+			watched.add(op, s, settle(op, s))
+		}
+	}
 	return func(op *workload.Op, s *load.Settlement) { watched.add(op, s, settle(op, s)) }
 }
 

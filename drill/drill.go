@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/drill/ledger"
+	"github.com/plimsoll-bench/plimsoll/drill/transactions"
 	"github.com/plimsoll-bench/plimsoll/fault"
 	"github.com/plimsoll-bench/plimsoll/fleet"
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
@@ -63,7 +64,7 @@ type Options struct {
 
 // Check returns what is wrong with a complete specification, as far as that is known without a target.
 func Check(asked spec.Drill) error {
-	errs := []error{run.CheckClients(asked.Run), checkObjectives(asked)}
+	errs := []error{run.CheckClients(asked.Run), checkObjectives(asked), checkTransactions(asked)}
 	if asked.Lab != nil && asked.Run.Workload.IsFile() {
 		errs = append(errs, run.CheckLab(*asked.Lab, asked.Run))
 	}
@@ -85,7 +86,9 @@ func Check(asked spec.Drill) error {
 // checkObjectives refuses objectives for operations that the workload does not have.
 func checkObjectives(asked spec.Drill) error {
 	classes := ledger.Classes()
-	if asked.Run.Workload.Name != spec.WorkloadLedger {
+	if asked.Run.Workload.Name == spec.WorkloadTransactions {
+		classes = transactions.Classes()
+	} else if asked.Run.Workload.Name != spec.WorkloadLedger {
 		var err error
 		if classes, err = run.Classes(asked.Run); err != nil {
 			return err

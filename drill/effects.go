@@ -284,17 +284,35 @@ func (g gap) sure(before float64) bool {
 // as long. A member that is the primary for a moment serves some clients, and the others do not find it in time.
 const momentMost = int64(1e9)
 
-// longestGap returns a gap with from -1 if there is none. Two gaps with a moment of successes between them are one.
-func longestGap(c course, w window, before float64) gap {
-	longest, last := gap{-1, -1, false}, gap{-1, -1, false}
-	for g := range gaps(c, w) {
-		if g.sure(before) {
-			between := g.from - last.to
-			if last.from >= 0 && between < min(momentMost, (g.to-g.from)/10, (last.to-last.from)/10) {
-				g.from = last.from
+// outages returns the gaps. Two that are no chance, with a moment of successes between them, are one.
+func outages(c course, w window, before float64) iter.Seq[gap] {
+	return func(yield func(gap) bool) {
+		open := gap{from: -1} // the last that is no chance: the next gap may belong to it
+		for g := range gaps(c, w) {
+			switch {
+			case !g.sure(before):
+				if !yield(g) {
+					return
+				}
+			case open.from >= 0 && g.from-open.to < min(momentMost, (g.to-g.from)/10, (open.to-open.from)/10):
+				open.to, open.back = g.to, g.back
+			default:
+				if open.from >= 0 && !yield(open) {
+					return
+				}
+				open = g
 			}
-			last = g
 		}
+		if open.from >= 0 {
+			yield(open)
+		}
+	}
+}
+
+// longestGap returns a gap with from -1 if there is none.
+func longestGap(c course, w window, before float64) gap {
+	longest := gap{-1, -1, false}
+	for g := range outages(c, w, before) {
 		if longest.from < 0 || g.to-g.from > longest.to-longest.from {
 			longest = g
 		}
@@ -320,7 +338,7 @@ func hung(c course, g gap) int64 {
 
 // stops returns the gaps for the timeline: the longest one, and every other one that is no chance.
 func stops(c course, w window, e record.DrillEffect) (list []gap) {
-	for g := range gaps(c, w) {
+	for g := range outages(c, w, e.Before) {
 		if g.back && g.ceased(e.Before, w.until) && (g.from == e.OutageFrom || g.sure(e.Before)) {
 			list = append(list, g)
 		}

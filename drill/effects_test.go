@@ -64,20 +64,25 @@ func TestOutageWithAMomentOfSuccesses(t *testing.T) {
 	for _, is := range []struct {
 		first, moment, second, want time.Duration
 		step                        time.Duration
+		stops                       int // on the timeline
 	}{
-		{4 * time.Second, 300 * time.Millisecond, 4 * time.Second, 8300 * time.Millisecond, time.Millisecond},
-		{4 * time.Second, 500 * time.Millisecond, 4 * time.Second, 4 * time.Second, time.Millisecond},
-		{12 * time.Second, 1500 * time.Millisecond, 12 * time.Second, 12 * time.Second, time.Millisecond},
-		{800 * time.Millisecond, 10 * time.Millisecond, 800 * time.Millisecond, 800 * time.Millisecond, time.Millisecond},
-		{4 * time.Second, 300 * time.Millisecond, time.Second, 4 * time.Second, time.Millisecond},
-		{1500 * time.Millisecond, 500 * time.Millisecond, 1500 * time.Millisecond, 2 * time.Second, 500 * time.Millisecond},
+		{4 * time.Second, 300 * time.Millisecond, 4 * time.Second, 8300 * time.Millisecond, time.Millisecond, 1},
+		{4 * time.Second, 500 * time.Millisecond, 4 * time.Second, 4 * time.Second, time.Millisecond, 2},
+		{12 * time.Second, 1500 * time.Millisecond, 12 * time.Second, 12 * time.Second, time.Millisecond, 2},
+		{800 * time.Millisecond, 10 * time.Millisecond, 800 * time.Millisecond, 800 * time.Millisecond, time.Millisecond, 1},
+		{4 * time.Second, 300 * time.Millisecond, time.Second, 4 * time.Second, time.Millisecond, 2},
+		{1500 * time.Millisecond, 500 * time.Millisecond, 1500 * time.Millisecond, 2 * time.Second, 500 * time.Millisecond, 1},
 	} {
 		back := 10*time.Second + is.first + is.moment
 		all := course{slices: sum(made(back, is.step, 10*time.Second, 10*time.Second+is.first),
 			later(made(30*time.Second, is.step, 0, is.second), back))}
-		e := effectOf(all, window{fault: int64(10 * time.Second), until: int64(back + 30*time.Second)})
+		w := window{fault: int64(10 * time.Second), until: int64(back + 30*time.Second)}
+		e := effectOf(all, w)
 		if got := time.Duration(e.Outage); (got - is.want).Abs() > 2*is.step {
 			t.Errorf("%v without success, %v with, %v without: an outage of %v", is.first, is.moment, is.second, got)
+		}
+		if n := len(stops(all, w, e)); n != is.stops {
+			t.Errorf("%v without success, %v with, %v without: %d stops on the timeline", is.first, is.moment, is.second, n)
 		}
 	}
 }

@@ -170,6 +170,9 @@ func (r *round) prepare(ctx context.Context) error {
 	if judged := r.spec.Reads; judged != nil {
 		r.operations.observed.share = float64(judged.Share)
 	}
+	if asked.Workload.Name == spec.WorkloadTransactions {
+		return r.prepareTransactions(ctx)
+	}
 	return nil
 }
 
@@ -212,6 +215,7 @@ func (r *round) load(ctx, after context.Context) (*record.Run, error) {
 		r.drill.progress.loadBegan()
 		r.scheduler.start(ctx, after, at)
 		r.operations.probes.begin(ctx, at)
+		r.operations.observed.keeper.Begin(at)
 		if r.scheduler.hasEvents() {
 			group.Go(func() { r.goesOn(watching) })
 		}

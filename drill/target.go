@@ -11,6 +11,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
 	"github.com/plimsoll-bench/plimsoll/drill/ledger"
+	"github.com/plimsoll-bench/plimsoll/drill/transactions"
 	"github.com/plimsoll-bench/plimsoll/fault"
 	"github.com/plimsoll-bench/plimsoll/platform"
 	"github.com/plimsoll-bench/plimsoll/platform/maintenance"
@@ -97,6 +98,17 @@ func (t *target) openPlatform(ctx context.Context, p platform.Platform, out *rec
 	return nil
 }
 
+// collectionsOf are the collections of the load.
+func collectionsOf(asked spec.Run) ([]string, error) {
+	switch asked.Workload.Name {
+	case spec.WorkloadLedger:
+		return []string{ledger.DefaultCollection}, nil
+	case spec.WorkloadTransactions:
+		return []string{transactions.Collection}, nil
+	}
+	return run.Collections(asked)
+}
+
 // countMembers counts the members that hold data.
 func (t *target) countMembers(out *record.DrillRound) {
 	for _, m := range t.before.Members {
@@ -111,12 +123,9 @@ func (t *target) plan(asked spec.Drill) error {
 	if t.platform == nil {
 		return nil
 	}
-	collections := []string{ledger.DefaultCollection}
-	if asked.Run.Workload.Name != spec.WorkloadLedger {
-		var err error
-		if collections, err = run.Collections(asked.Run); err != nil {
-			return err
-		}
+	collections, err := collectionsOf(asked.Run)
+	if err != nil {
+		return err
 	}
 	t.platform = maintenance.On(maintenance.Deployment{Platform: t.platform, URI: t.uri, Identity: t.identity,
 		Database: asked.Run.Database, Collections: collections})

@@ -50,7 +50,11 @@ func judge(e evidence) (verdict record.DrillVerdict, reasons []string) {
 	case len(open) > 0:
 		return record.Unknown, open
 	}
-	return record.Holds, []string{held(e.round.Ledger)}
+	reasons = []string{held(e.round.Ledger)}
+	if text := isolationText(e.round); text != "" {
+		reasons = append([]string{text}, reasons...)
+	}
+	return record.Holds, reasons
 }
 
 // held says what a round shows that holds.
@@ -129,6 +133,10 @@ func violations(r *record.DrillRound) []string {
 			wrong.add("%d of %d documents from before the load are lost, although a majority confirmed them",
 				r.Seeds-r.SeedsFound, r.Seeds)
 		}
+	}
+	if n, classes := r.Isolation.Forbidden(); n > 0 {
+		wrong.add("%s was violated at least %s times: %s. The section about transactions has the shortest cycles", r.Isolation.Promise,
+			figure.Count(n), classes)
 	}
 	late, _ := limits(r)
 	return append(wrong, late...)
@@ -220,7 +228,7 @@ func unknowns(e evidence) []string {
 	if e.problem != "" {
 		open.add("%s", e.problem)
 	}
-	if len(r.Faults) == 0 {
+	if len(r.Faults) == 0 && (e.planned > 0 || r.Isolation == nil) {
 		open.add("no fault was injected")
 	} else if n := e.planned - len(r.Faults); n > 0 {
 		verb := "were"

@@ -23,6 +23,8 @@ var shippedDrills = []struct {
 }{
 	{"kill-primary", false, 0, []string{"rate: 300, duration: 25s", "rate: 60, duration: 14s", "at: 6s, for: 8s", "at: 3s, for: 4s"}},
 	{"kill-primary-balanced", false, 0, []string{"rate: 2000, duration: 25s", "rate: 200, duration: 14s", "at: 6s, for: 8s", "at: 3s, for: 4s"}},
+	{"transactions-kill", true, 0, []string{"rate: 200, duration: 40s", "rate: 60, duration: 16s", "at: 10s, for: 10s", "at: 4s, for: 5s"}},
+	{"transactions-cut", true, 0, []string{"rate: 200, duration: 40s", "rate: 60, duration: 18s", "at: 10s, for: 10s", "at: 4s, for: 5s"}},
 	{"black-hole", true, 0, []string{"duration: 75s", "duration: 32s", "at: 8s, for: 45s", "at: 4s, for: 14s"}},
 	{"double-fault", false, 0, []string{"rate: 300, duration: 40s", "rate: 60, duration: 18s", "at: 8s, for: 20s", "at: 3s, for: 9s", "at: 12s, for: 10s", "at: 5s, for: 4s"}},
 	{"slow-disk", true, 0, []string{"duration: 30s", "duration: 14s", "at: 8s, for: 10s", "at: 3s, for: 5s"}},

@@ -139,6 +139,7 @@ var Details = []Detail{
 	{"from", "the other host", func(f spec.Fault) bool { return f.From != "" }},
 	{"direction", "seen from the host: both, in or out", func(f spec.Fault) bool { return f.Direction != "" }},
 	{"rate", "bytes per second, such as 1MB", func(f spec.Fault) bool { return f.Rate != 0 }},
+	{"cores", "cores, such as 0.5", func(f spec.Fault) bool { return f.Cores != 0 }},
 	{"delay", "additional time per request, such as 20ms", func(f spec.Fault) bool { return f.Delay != 0 }},
 	{"errno", "EIO (default), ENOSPC, EROFS, …", func(f spec.Fault) bool { return f.Errno != "" }},
 	{"ops", "only these requests: read, write, flush", func(f spec.Fault) bool { return len(f.Ops) > 0 }},

@@ -25,6 +25,9 @@ func details(a *Action) spec.Fault {
 	if slices.Contains(a.Takes, "delay") {
 		f.Delay = 1
 	}
+	if slices.Contains(a.Takes, "cores") {
+		f.Cores = 1
+	}
 	return f
 }
 
@@ -72,7 +75,8 @@ func TestTable(t *testing.T) {
 func TestCheckReadsTheTable(t *testing.T) {
 	given := map[string]func(*spec.Fault){
 		"from": func(f *spec.Fault) { f.From = "host1" }, "direction": func(f *spec.Fault) { f.Direction = "in" },
-		"rate": func(f *spec.Fault) { f.Rate = 5 }, "delay": func(f *spec.Fault) { f.Delay = 5 },
+		"rate": func(f *spec.Fault) { f.Rate = 5 }, "cores": func(f *spec.Fault) { f.Cores = 0.5 },
+		"delay": func(f *spec.Fault) { f.Delay = 5 },
 		"errno": func(f *spec.Fault) { f.Errno = "ENOSPC" },
 		"ops":   func(f *spec.Fault) {}, "probability": func(f *spec.Fault) { f.Probability = 0.5 },
 		"keep": func(f *spec.Fault) { f.Keep = 0.5 },

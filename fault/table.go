@@ -13,6 +13,7 @@ const (
 	PowerLoss   = "power-loss"
 	Cut         = "cut"
 	Slow        = "slow"
+	Throttle    = "throttle"
 	Pause       = "pause"
 	Kill        = "kill"
 	KillPatroni = "kill-patroni" // what manages a server, and not the server
@@ -69,6 +70,8 @@ var ofLabs = []Action{
 		Check: directed},
 	{Name: Slow, On: Host, Needs: NeedsIsolated, Takes: []string{"rate"}, Lasts: true, Mode: Late,
 		Help: "its network link is limited to --rate bytes per second", Check: needsRate},
+	{Name: Throttle, On: Host, Needs: NeedsIsolated, Takes: []string{"cores"}, Lasts: true, Mode: Late,
+		Help: "its processes may use --cores cores together", Check: needsCores},
 	{Name: Pause, On: Host | Member, Lasts: true, Fate: Paused, TakesDown: true, Mode: BlackHole,
 		Help: "all its processes are suspended"},
 	{Name: Kill, On: Member, Lasts: true, Fate: End, TakesDown: true, Mode: Crash,
@@ -157,6 +160,16 @@ func directed(f spec.Fault) error {
 	}
 	return Refuse("the direction %q is not valid: use both, in or out", f.Direction)
 }
+
+func needsCores(f spec.Fault) error {
+	if f.Cores < leastCores {
+		return Refuse("%s needs a number of cores, at least %v: --cores 0.5", Throttle, leastCores)
+	}
+	return nil
+}
+
+// leastCores is the smallest quota of a control group in cores: 1 ms in 100 ms.
+const leastCores = 0.01
 
 func needsRate(f spec.Fault) error {
 	if f.Rate == 0 {

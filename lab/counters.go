@@ -25,7 +25,11 @@ func (s *supervisor) counters(ctx context.Context) (action.Counters, error) {
 			c.Disks = append(c.Disks, disks...)
 		}
 	}
+	c.Stopped = map[string]time.Duration{}
 	for _, plan := range layout.Hosts {
+		if u, err := s.inventory.host(plan.Name).Usage(); err == nil { // a host that is off has none
+			c.Stopped[plan.Name] = time.Duration(u.ThrottledSeconds * float64(time.Second))
+		}
 		link, ok := s.inventory.host(plan.Name).(host.Link)
 		if !ok {
 			continue

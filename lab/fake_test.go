@@ -70,6 +70,7 @@ func (h *fakeHost) Slow(_ context.Context, rate int64) error {
 	h.rate = rate
 	return nil
 }
+func (h *fakeHost) Throttle(context.Context, float64) error { return nil }
 func (h *fakeHost) Cut(_ context.Context, other host.Host, _ host.Direction) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -22,6 +22,7 @@ func families() []family {
 	return []family{
 		drillFamily(),
 		beforeFamily(),
+		isolationFamily(),
 		diskFamily(),
 		agentFamily(),
 		clientFamily(),
@@ -30,6 +31,7 @@ func families() []family {
 		judgesFamily(),
 		predictionFamily(),
 		documentFamily(),
+		limitFamily(),
 	}
 }
 
@@ -44,6 +46,8 @@ type family struct {
 	start func(ctx context.Context, c config) (stop func() error, err error)
 	// about names what the trials ran on, such as a server and its version, once start has returned; nil for nothing.
 	about func() string
+	// matrix says that trials name what they found, which is then shown for each row.
+	matrix bool
 	// parallel is the number of trials at a time, at least 1. Trials that depend on processor time run alone.
 	parallel int
 }
@@ -105,8 +109,9 @@ type trial struct {
 	rand *rand.Rand
 	c    config
 
-	dirs []string
-	said string
+	dirs  []string
+	said  string
+	named string // what the verdict named, for families with a matrix
 }
 
 // say keeps what a person needs to understand an unexpected answer.
@@ -139,6 +144,8 @@ type counts struct {
 	NotPlanted int    `json:"not_planted,omitempty"`
 	Failed     int    `json:"failed,omitempty"` // trials that ended with an error
 	NotRun     string `json:"not_run,omitempty"`
+	// Named is how often the verdict named what, of families with a matrix.
+	Named map[string]int `json:"named,omitempty"`
 	// Made says when and of which commit, if the row was not made with the others.
 	Made string `json:"made,omitempty"`
 
@@ -255,6 +262,12 @@ func (f family) trials(ctx context.Context, c config, rows []counts, log io.Writ
 				t.remove()
 				lock.Lock()
 				j.count.add(a, err)
+				if err == nil && t.named != "" {
+					if j.count.Named == nil {
+						j.count.Named = map[string]int{}
+					}
+					j.count.Named[t.named]++
+				}
 				if ctx.Err() == nil && (err != nil || j.of.unexpected(a)) && !errors.As(err, new(notHere)) {
 					if j.count.shown++; j.count.shown <= mostShown {
 						f.report(log, j.of, t, a, err)

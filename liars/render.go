@@ -84,6 +84,7 @@ func (f family) table(b *strings.Builder, res result) {
 		fmt.Fprintf(b, "| %s (`%s`) | %s | %s | %s | %s | %s | %s | %s |\n", input, r.name, found, honest, interval, cannot, r.goal,
 			verdict, r.notFound)
 	}
+	f.confusion(b, res)
 	f.blind(b)
 	about := res.About
 	if about != "" {

@@ -1,6 +1,7 @@
 package loadline
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"path/filepath"
@@ -38,7 +39,8 @@ func (c *session) ofEvent(o *procedure.LineOptions, l *record.LoadLine) bool {
 		o.Event, o.Base.Load.Duration = true, spec.Duration(drillFor)
 		o.Pace = procedure.Pace{Step: drillFor, Trial: drillFor, Around: drillAround}
 		o.Search.From, o.Search.Duration = spec.Rate(0.9*first.Rate), 0
-		o.Search.To = spec.Rate(1.1 * first.Rate)
+		highest := spec.Rate(1.1 * first.Rate)
+		o.Search.To = min(highest, cmp.Or(o.Search.To, highest))
 		o.Search.Growth, o.Search.Precision, o.Search.Confirm, o.Search.Steps = 1.25, max(0.1, o.Search.Precision), 2, 12
 		return true
 	}
@@ -184,9 +186,11 @@ func missedBy(e *record.LineEvent, r *record.DrillRound, recovery time.Duration)
 	return "", ""
 }
 
-// An outage shorter than noticeable is no outage of a failover, and after one the operations that waited are sent.
+// The shortest outage of a failover: without a change of the primary, a shorter one than noticeable is no outage of a
+// failover. After one, the operations that waited are sent.
 const (
 	noticeable = time.Second
+	handedOver = 100 * time.Millisecond
 	catchUp    = 3 * time.Second
 )
 
@@ -194,9 +198,15 @@ const (
 // those of the outage of a failover.
 func leaveOf(r *record.DrillRound) func(*measure.Interval) bool {
 	begun, from, to := time.Duration(injected(r)), time.Duration(0), time.Duration(0)
+	shortest := noticeable
+	for _, m := range r.Moments {
+		if time.Duration(m.At) >= begun && (m.Kind == record.MomentElected || m.Kind == record.MomentPrimaryOut) {
+			shortest = handedOver
+		}
+	}
 	for _, kind := range []string{record.KindReads, record.KindWrites} {
 		e := r.Of(kind, "")
-		if e == nil || e.OutageFrom < 0 || time.Duration(e.Outage) < noticeable {
+		if e == nil || e.OutageFrom < 0 || time.Duration(e.Outage) < shortest {
 			continue
 		}
 		if begin := time.Duration(e.OutageFrom); to == 0 || begin < from {
@@ -231,5 +241,8 @@ func (c *session) sumEvents(l *record.LoadLine) {
 		if sum.Problem == "" {
 			sum.Problem = e.Problem
 		}
+	}
+	if l.Event != nil && l.Event.Problem != "" {
+		l.Doubts = append(l.Doubts, "the outcome of the event is not certain: "+l.Event.Problem)
 	}
 }

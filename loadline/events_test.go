@@ -6,6 +6,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -235,9 +236,17 @@ func checkLossAboveARate(t *testing.T, first string, given spec.Capacity) {
 			r.Verdict, r.Ledger.Inserts[record.WriteLost] = record.Violated, 5
 		}
 	}
+	uncertain := func(doubt string) bool { return strings.HasPrefix(doubt, "the outcome of the event is not certain: ") }
 	if l := b.resumeAt(t, first, given).Lines[1]; l.Status != record.LineFound || l.Limit != record.LimitWrites ||
-		math.Abs(l.Rate/most-1) > 0.15 || l.Event == nil || l.Event.Lost != 0 {
+		math.Abs(l.Rate/most-1) > 0.15 || l.Event == nil || l.Event.Lost != 0 || slices.ContainsFunc(l.Doubts, uncertain) {
 		t.Errorf("%s, %v (truth %.0f), %s, %+v", l.Status, l.Rate, most, l.Limit, l.Event)
+	}
+	b = newBreakable()
+	b.changes = func(_ float64, d *record.Drill) {
+		d.Verdict, d.Reasons = record.Unknown, []string{"only 8 checked writes acknowledged"}
+	}
+	if l := b.resumeAt(t, first, given).Lines[1]; l.Status != record.LineFound || !slices.ContainsFunc(l.Doubts, uncertain) {
+		t.Errorf("%s: losses that cannot be seen: %q", l.Status, l.Doubts)
 	}
 }
 
@@ -323,5 +332,24 @@ func TestSearchContinuesAfterADrill(t *testing.T) {
 					len(c.Lines[1].Steps), third-1)
 			}
 		})
+	}
+}
+
+// A line with an event is not searched above the highest rate that the user allows.
+func TestHighestRateOfAnEvent(t *testing.T) {
+	c := askedWhile(t, "kill:secondary")
+	c.Search.To = spec.Rate(truth() / 2)
+	got, err := loadline.Run(t.Context(), c, newBreakable().options(filepath.Join(t.TempDir(), "capacity")))
+	if err != nil || len(got.Lines) != 2 {
+		t.Fatalf("%v, %+v", err, got)
+	}
+	l := got.Lines[1]
+	for _, s := range l.Steps {
+		if s.Offered > float64(c.Search.To)*1.001 { // rates are rounded
+			t.Errorf("step %d offers %v/s, and %v/s is allowed", s.Number, s.Offered, c.Search.To)
+		}
+	}
+	if l.Status != record.LineAtLeast || l.Limit != record.LimitHighest || strings.Contains(l.Reason, "--to") {
+		t.Errorf("%s, %s: %s", l.Status, l.Limit, l.Reason)
 	}
 }

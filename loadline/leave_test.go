@@ -18,15 +18,23 @@ func TestIntervalsThatDoNotCount(t *testing.T) {
 		name    string
 		effects []record.DrillEffect
 		left    []int // seconds of the run
+		elected time.Duration
 	}{
-		{"without an outage", nil, []int{2, 3, 4, 5, 6}},
-		{"with a short one", []record.DrillEffect{short}, []int{2, 3, 4, 5, 6}},
+		{"without an outage", nil, []int{2, 3, 4, 5, 6}, 0},
+		{"with a short one", []record.DrillEffect{short}, []int{2, 3, 4, 5, 6}, 0},
+		{"with a short one after another primary", []record.DrillEffect{short}, []int{2, 3, 4, 5, 6}, 6 * time.Second},
+		{"with a short one of a new primary", []record.DrillEffect{short}, []int{2, 3, 4, 5, 6, 8, 9, 10, 11}, 8500 * time.Millisecond},
+		{"with a hiccup of a new primary", []record.DrillEffect{effect(record.KindReads, 8*time.Second, 99*time.Millisecond)},
+			[]int{2, 3, 4, 5, 6}, 8500 * time.Millisecond},
 		{"of writes", []record.DrillEffect{short, effect(record.KindWrites, 7500*time.Millisecond, 2*time.Second)},
-			[]int{2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}},
+			[]int{2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}, 0},
 		{"of both", []record.DrillEffect{effect(record.KindReads, 8*time.Second, 3*time.Second),
-			effect(record.KindWrites, 9*time.Second, time.Second)}, []int{2, 3, 4, 5, 6, 8, 9, 10, 11, 12, 13}},
+			effect(record.KindWrites, 9*time.Second, time.Second)}, []int{2, 3, 4, 5, 6, 8, 9, 10, 11, 12, 13}, 0},
 	} {
 		r := record.DrillRound{Effects: x.effects, Faults: []record.DrillFault{{Injected: int64(7 * time.Second)}}}
+		if x.elected > 0 {
+			r.Moments = []record.DrillMoment{{Kind: record.MomentElected, At: int64(x.elected)}}
+		}
 		leave, left := leaveOf(&r), map[int]bool{}
 		for _, s := range x.left {
 			left[s] = true

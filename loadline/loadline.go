@@ -43,6 +43,8 @@ type Options struct {
 	Execute func(ctx context.Context, asked spec.Run, o run.Options) (*record.Run, error)
 	// Drill performs a drill in a directory; nil where there are no events.
 	Drill func(ctx context.Context, asked spec.Drill, dir string) (*record.Drill, error)
+	// Change reduces a capacity to confirm that it limits; nil if nothing is confirmed.
+	Change Change
 	// Ask opens a connection for questions about the deployment between steps; nil for targets that answer none.
 	Ask func(ctx context.Context) (server.Commander, func(), error)
 }
@@ -262,6 +264,9 @@ func (c *session) find(ctx context.Context, i int) error {
 	if c.Result.Lines[i].Seconds = c.o.Run.Now().Sub(began).Seconds(); i > 0 {
 		c.sumEvents(&c.Result.Lines[i])
 	}
+	if i == 0 {
+		c.findLimit(ctx, &c.Result.Lines[0])
+	}
 	var of *run.Error
 	if err != nil && ctx.Err() == nil && i > 0 && (!errors.As(err, &of) || of.Stage != run.Recording) {
 		c.Result.Lines[i].Status, c.Result.Lines[i].Problem = record.LineFailed, err.Error()
@@ -284,7 +289,7 @@ func (c *session) base() spec.Run {
 // update takes over what is known of a line, and writes the end of its last step to the journal.
 func (c *session) update(i int, now record.LoadLine) {
 	l := &c.Result.Lines[i]
-	now.Counts, now.Event, now.Seconds = l.Counts, l.Event, l.Seconds
+	now.Counts, now.Event, now.Seconds, now.LimitedBy = l.Counts, l.Event, l.Seconds, l.LimitedBy
 	*l = now
 	l.Steps = slices.Clone(now.Steps)
 	if now.Status == record.LineRunning || now.Status == record.LineUndecided {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/internal/mac"
 	"github.com/plimsoll-bench/plimsoll/measure"
+	"github.com/plimsoll-bench/plimsoll/measure/limit"
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
@@ -92,15 +93,18 @@ type LoadLine struct {
 	Low        *float64 `json:"rate_low,omitempty"`
 	High       *float64 `json:"rate_high,omitempty"`
 	Confidence float64  `json:"confidence,omitempty"`
-	// Trials are the steps within a tenth of Rate. Wrong is the probability that the true line is outside of 5 % around
-	// Rate.
-	Trials int      `json:"trials,omitempty"`
-	Wrong  *float64 `json:"wrong,omitempty"`
+	// Trials are the steps within a tenth of Rate. Wrong is the probability that the true line differs from Rate by more
+	// than Precision, a share.
+	Trials    int      `json:"trials,omitempty"`
+	Wrong     *float64 `json:"wrong,omitempty"`
+	Precision float64  `json:"precision,omitempty"`
 	// Scatter is the estimated standard deviation of the rate that the target carries from step to step, as a share.
 	Scatter float64 `json:"scatter,omitempty"`
 	// Limit is what is missed above the line, and Reason the same in a sentence with its figures.
 	Limit  string `json:"limit,omitempty" jsonschema:"enum=objective,enum=sustained,enum=client,enum=highest,enum=writes,enum=recovery,enum=undecided,enum=samples"`
 	Reason string `json:"reason,omitempty"`
+	// LimitedBy is the resource or queue that keeps the load from growing; absent for lines with an event.
+	LimitedBy *limit.Limit `json:"limited_by,omitempty"`
 	// Doubts say why the line is less certain than its interval.
 	Doubts []string `json:"doubts,omitempty"`
 	// Steps are all steps of its search, in order.
@@ -194,9 +198,10 @@ type PresentLoad struct {
 	// From is when it was read, and Duration for how long, in nanoseconds.
 	From     time.Time `json:"from"`
 	Duration int64     `json:"duration_ns"`
-	// Source is "server" (counters of the deployment) or "recording". Address is the deployment, without credentials, or
-	// the name of the recording.
-	Source  string `json:"source" jsonschema:"enum=server,enum=recording"`
+	// Source is "server" (counters of the deployment), "recording", or "diagnostic-data" (the files of one server;
+	// Busiest is then that of a minute). Address is the deployment, without credentials, or the name of the recording
+	// or directory.
+	Source  string `json:"source" jsonschema:"enum=server,enum=recording,enum=diagnostic-data"`
 	Address string `json:"address,omitempty"`
 	// Servers were read. Unread were not, with the reason, so what clients send to them is missing. Restarted are those
 	// whose operations before a restart are missing. Routed says that the servers are routers of a cluster.
@@ -237,6 +242,7 @@ type PresentLoad struct {
 const (
 	PresentServer    = "server"
 	PresentRecording = "recording"
+	PresentDiagnosis = "diagnostic-data"
 )
 
 // PresentOperation is the present load of one kind of operations.

@@ -105,6 +105,8 @@ type DrillRound struct {
 	Moments []DrillMoment `json:"moments"`
 	// Effects are the effects on operations by class; "" is all of them.
 	Effects []DrillEffect `json:"effects"`
+	// Isolation is the verdict about the transactions of the workload transactions.
+	Isolation *IsolationResult `json:"isolation,omitempty"`
 	// Ledger is the result of the audit of writes.
 	Ledger *LedgerResult `json:"ledger,omitempty"`
 	// Unknown are the writes of clients that were lost, which nobody handed over.

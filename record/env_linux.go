@@ -52,25 +52,12 @@ func deref(p *uint64) uint64 {
 // readCgroup finds the limits of the control group of this process and of those above it: version 2, then
 // version 1.
 func (e *Environment) readCgroup() {
+	e.Cores = min(e.Cores, cgroup.Cores(cgroup.CPU()))
 	for _, dir := range cgroup.Unified() {
-		if quota, period, ok := strings.Cut(word(filepath.Join(dir, "cpu.max")), " "); ok {
-			e.limitCores(quota, period)
-		}
 		e.limitMemory(word(filepath.Join(dir, "memory.max")))
-	}
-	for _, dir := range cgroup.Controller("cpu") {
-		e.limitCores(word(filepath.Join(dir, "cpu.cfs_quota_us")), word(filepath.Join(dir, "cpu.cfs_period_us")))
 	}
 	for _, dir := range cgroup.Controller("memory") {
 		e.limitMemory(word(filepath.Join(dir, "memory.limit_in_bytes")))
-	}
-}
-
-func (e *Environment) limitCores(quota, period string) {
-	q, err1 := strconv.ParseFloat(quota, 64)
-	p, err2 := strconv.ParseFloat(period, 64)
-	if err1 == nil && err2 == nil && q > 0 && p > 0 {
-		e.Cores = min(e.Cores, q/p)
 	}
 }
 

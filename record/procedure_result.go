@@ -43,7 +43,7 @@ type CapacityResult struct {
 	Confirmed bool     `json:"confirmed"`
 	Low       *float64 `json:"achieved_low,omitempty"`
 	High      *float64 `json:"rate_high,omitempty"`
-	// Wrong is the probability that the true capacity is outside of 5 % around Rate.
+	// Wrong is the probability that the true capacity differs from Rate by more than the precision that was asked.
 	Wrong *float64 `json:"wrong,omitempty"`
 	// AtLeast is true if the highest rate that was allowed still held: the capacity is higher.
 	AtLeast bool   `json:"at_least,omitempty"`

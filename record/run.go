@@ -6,6 +6,7 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/internal/mac"
 	"github.com/plimsoll-bench/plimsoll/measure"
+	"github.com/plimsoll-bench/plimsoll/measure/anatomy"
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
@@ -41,6 +42,9 @@ type Run struct {
 	Clients []ClientShare `json:"clients,omitempty"`
 	// Series are the statistics of machines and servers during the load; samples.ndjson.zst has the values.
 	Series []Series `json:"series,omitempty"`
+	// Anatomy is where the mean service time of the measured phase went; absent without a
+	// MongoDB whose servers were read.
+	Anatomy *anatomy.Anatomy `json:"anatomy,omitempty"`
 	// Lab is the loaded lab before the measured time, and LabAfter after the run.
 	Lab      *Lab `json:"lab,omitempty"`
 	LabAfter *Lab `json:"lab_after,omitempty"`

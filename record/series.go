@@ -18,10 +18,12 @@ var seriesUnits = map[string]string{
 	// MongoDB.
 	"insert": "1/s", "query": "1/s", "update": "1/s", "delete": "1/s", "getmore": "1/s", "command": "1/s", "requests": "1/s",
 	"cache.used": "B", "cache.dirty": "B", "cache.max": "B", "cache.used_share": "share", "cache.dirty_share": "share", "cache.hit_ratio": "share", "cache.pages_read": "1/s",
-	"cache.pages_requested": "1/s", "cache.evicted": "1/s", "cache.evicted_by_application": "1/s", "cache.read_bytes": "B/s",
+	"cache.pages_requested": "1/s", "cache.evicted": "1/s", "cache.read_bytes": "B/s",
 	"cache.written_bytes": "B/s", "checkpoint.recent": "ns", "log.syncs": "1/s", "log.sync_time": "ns", "log.written_bytes": "B/s",
 	"write_conflicts": "1/s", "applied": "1/s", "fetched": "1/s", "fetched_bytes": "B/s", "batch_time": "ns", "buffer.size": "B",
 	"checkpoint_bytes": "B/s", "eviction_bytes": "B/s", "log_bytes": "B/s", "memory.allocated": "B", "memory.heap": "B",
+	"load.reads": "", "load.writes": "", "load.commands": "", "ended.commands": "1/s", "created": "1/s", "rejected": "1/s", "waits": "1/s",
+	"update_conflicts": "1/s", "cpu.waiting": "", "cpu.limit": "cores", "cpu.pressure": "share", "io.pressure": "share",
 	"latency.reads": "ns", "latency.writes": "ns", "latency.commands": "ns", "latency.transactions": "ns", "flow_control.writes": "1/s",
 	"flow_control.lagged": "share", "flow_control.lagged_time": "share", "read.exhausted": "share", "write.exhausted": "share",
 	"replication.lag": "ns", "replication.lag_bytes": "B", "page_faults": "1/s",

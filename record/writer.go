@@ -262,6 +262,7 @@ func (w *RunWriter) Run() (*Run, error) {
 	r := w.run
 	r.Phases = results
 	r.Series = seriesOf(&w.sums, &w.series)
+	r.Anatomy = r.findAnatomy()
 	r.Validity = append([]measure.Finding{}, r.Validity...)
 	r.Classes = append([]measure.Class{}, r.Classes...)
 	r.Outcomes = append([]measure.Outcome{}, r.Outcomes...)

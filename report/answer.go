@@ -40,6 +40,9 @@ func comparedAnswer(r *record.ComparisonReport) string {
 	case measure.Worst(r.Validity) == measure.Invalid:
 		return "cannot tell: the records do not allow it"
 	}
+	if text := linesAnswer(r, x.a, x.b); text != "" {
+		return text
+	}
 	if !x.decided() {
 		switch {
 		case x.n < 2 || x.base < 2:
@@ -49,6 +52,35 @@ func comparedAnswer(r *record.ComparisonReport) string {
 		}
 	}
 	return x.text()
+}
+
+// linesAnswer is the answer for load lines, "" for other comparisons. Each line has an interval of its own, so one search
+// a side is enough.
+func linesAnswer(r *record.ComparisonReport, a, b string) string {
+	var changed, open []string
+	for i := range r.Comparisons {
+		c := &r.Comparisons[i]
+		event, line := strings.CutSuffix("."+c.Metric, ".line")
+		if !line {
+			return ""
+		}
+		name := "the line" + strings.Replace(event, ".", " ", 1)
+		switch c.Verdict { //nolint:exhaustive // the others are no change
+		case record.Better, record.Worse:
+			changed = append(changed, strings.Replace(c.Note, "the line", name, 1))
+		case record.Inconclusive:
+			open = append(open, cmp.Or(c.Note, name+" is not known"))
+		}
+	}
+	switch {
+	case len(changed) > 0:
+		return strings.Join(changed, "; ") + " from " + a + " to " + b
+	case len(open) > 0:
+		return "cannot tell: " + open[0]
+	case len(r.Comparisons) == 0:
+		return ""
+	}
+	return fmt.Sprintf("no difference: each line of %s is within %s of that of %s", b, figure.Limit(r.Comparisons[0].Margin), a)
 }
 
 // ofProbes reports whether disks were compared.

@@ -81,9 +81,9 @@ func capacityDocument(c *record.Capacity, on *capacityFiles) *Document {
 	if c.Conclude() == record.Missed && d.Grade == Good {
 		d.Grade = Warn
 	}
-	for _, l := range c.Lines {
-		for _, doubt := range l.Doubts {
-			d.Findings = append(d.Findings, Point{Warn, "warning", l.Name + ": " + doubt})
+	for i := range c.Lines {
+		if l := &c.Lines[i]; unknown(*l) {
+			d.Findings = append(d.Findings, Point{Warn, "warning", l.Name + ": " + cmp.Or(l.Problem, l.Reason, string(l.Status))})
 		}
 	}
 	if p := c.Now; p != nil && p.Share != nil && *p.Share >= 1 {
@@ -93,6 +93,9 @@ func capacityDocument(c *record.Capacity, on *capacityFiles) *Document {
 		}
 	}
 	d.conclude(c.Validity, c.Status, capacityAnswer(c), capacitySure(c), d.Findings[len(c.Validity):]...)
+	if l := headLine(c); l != nil {
+		d.Where = limitLine(l.LimitedBy)
+	}
 	lines := linesSection(c)
 	d.Summary, d.Next = lines.Table, capacityNext(c)
 	d.Sections = appendFilled(nil, lines, presentSection(c))
@@ -114,18 +117,24 @@ func capacityFacts(c *record.Capacity) []Fact {
 	if c.Specification == nil {
 		return nil
 	}
-	run, took, address := c.Specification.Run, "", ""
-	if c.Seconds > 0 {
-		took = seconds(c.Seconds)
-		if c.Estimate > 0 {
-			took += ", planned " + seconds(c.Estimate)
-		}
-	}
+	run, address := c.Specification.Run, ""
 	if c.Target != nil {
 		address = c.Target.Address
 	}
 	return Facts("target", Disclosed(cmp.Or(run.Target, address), capacitySoftware(c)), "server", capacityEngine(c),
-		"workload", run.Workload.Name, "durability", run.Durability.Name, "objectives", strings.Join(c.Objectives, ", "), "time", took, "begun", begun(&c.Head))
+		"workload", run.Workload.Name, "durability", run.Durability.Name, "objectives", strings.Join(c.Objectives, ", "), "time", capacityTime(c), "begun", begun(&c.Head))
+}
+
+// capacityTime is the time of a search, and the planned one, "" before its end.
+func capacityTime(c *record.Capacity) string {
+	if c.Seconds <= 0 {
+		return ""
+	}
+	text := seconds(c.Seconds)
+	if c.Estimate > 0 {
+		text += ", planned " + seconds(c.Estimate)
+	}
+	return text
 }
 
 // capacityTiles are the safe load, the line of all members up and the present load.
@@ -195,15 +204,23 @@ func eventCells(e *record.LineEvent) (outage, recovery, lost string) {
 	return orNever(e.Outage), recovery, lost
 }
 
-// headLine is the line of the first sentence: the safe one, else the first.
+// headLine is the line of the first sentence: the safe one, else one that counts and has no rate, else the first.
 func headLine(c *record.Capacity) *record.LoadLine {
 	if l := c.SafeLine(); l != nil {
 		return l
+	}
+	if i := slices.IndexFunc(c.Lines, unknown); i >= 0 {
+		return &c.Lines[i]
 	}
 	if len(c.Lines) > 0 {
 		return &c.Lines[0]
 	}
 	return nil
+}
+
+// unknown reports whether the search for a line that counts has ended without a rate.
+func unknown(l record.LoadLine) bool {
+	return l.Counts && l.Ended() && l.Status != record.LineSkipped && !l.Has()
 }
 
 // capacityAnswer is the first sentence: how much load the deployment carries.
@@ -213,13 +230,13 @@ func capacityAnswer(c *record.Capacity) string {
 	case l == nil:
 		return "It is not known how much load the deployment carries"
 	case l.Status == record.LineNone:
-		return "The deployment does not hold " + with + " at any rate that was tried" + while(c, l)
+		return "The deployment does not hold " + with + " at any rate that was tried" + while(c, l) + allUp(c, l)
 	case !l.Has():
 		text := "It is not known how much load the deployment carries with " + with + while(c, l)
 		if l.Limit == record.LimitClient {
 			text += ": the load generator was the limit"
 		}
-		return text
+		return text + allUp(c, l)
 	}
 	verb := "carries "
 	if l.Status == record.LineUndecided {
@@ -230,6 +247,15 @@ func capacityAnswer(c *record.Capacity) string {
 	}
 	return "The deployment " + verb + Disclosed(figure.Rate(l.Rate)+" operations/s", capacitySoftware(c)) + " with " + with + lineInterval(l) +
 		while(c, l) + prefixed("; now ", presentBrief(c.Now))
+}
+
+// allUp is the rate with all members up, beside a line without one.
+func allUp(c *record.Capacity, beside *record.LoadLine) string {
+	l := c.Line(spec.AllMembersUp)
+	if l == nil || l == beside || !l.Has() {
+		return ""
+	}
+	return "; with all members up " + lineRate(l) + " operations/s" + lineInterval(l)
 }
 
 // while names the line if there are several.
@@ -268,17 +294,18 @@ func capacitySure(c *record.Capacity) string {
 	}
 	text := fmt.Sprintf("%s, %s near the answer", figure.Plural(len(l.Steps), "step"), figure.Plural(l.Trials, "trial"))
 	if l.Wrong != nil && l.Status != record.LineAtLeast {
-		text += fmt.Sprintf("; the probability that the answer is wrong by more than 5 %% is %s", figure.Limit(*l.Wrong))
+		text += fmt.Sprintf("; the probability that the answer is wrong by more than %s is %s", figure.Limit(l.Precision), figure.Limit(*l.Wrong))
 	}
 	if l.Status == record.LineUndecided {
 		text = "not confirmed: " + text
 	}
-	return text
+	return text + prefixed("; time ", capacityTime(c))
 }
 
 func lineSection(l *record.LoadLine) Section {
 	s := Section{Title: l.Name, Named: true, Group: "steps", Long: true,
-		Facts: Facts("limit", cmp.Or(l.Reason, l.Limit), "problem", l.Problem, "doubts", strings.Join(l.Doubts, "; "), "event", eventText(l.Event))}
+		Facts: slices.Concat(Facts("limit", cmp.Or(l.Reason, l.Limit)), limitFacts(l.LimitedBy),
+			Facts("problem", l.Problem, "doubts", strings.Join(l.Doubts, "; "), "event", eventText(l.Event)))}
 	if len(l.Steps) == 0 {
 		return s
 	}

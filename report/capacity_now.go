@@ -82,7 +82,11 @@ func presentSection(c *record.Capacity) Section {
 	if text := presentGrowth(p); text != "" {
 		s.Lines = append(s.Lines, text)
 	}
-	s.Facts = Facts("read", presentRead(p), "busiest 5 s", presentBusiest(p), "time of reads", optionalTime(p.Reads),
+	busiest := "busiest 5 s"
+	if p.Source == record.PresentDiagnosis {
+		busiest = "busiest minute"
+	}
+	s.Facts = Facts("read", presentRead(p), busiest, presentBusiest(p), "time of reads", optionalTime(p.Reads),
 		"time of writes", optionalTime(p.Writes), "not counted", notCounted(p))
 	t := &Table{Header: []string{"operation", "now/s", "now", "measured workload"}, Left: 1}
 	for _, o := range p.ByOperation {
@@ -187,6 +191,9 @@ func presentRead(p *record.PresentLoad) string {
 	text := fmt.Sprintf("for %s at %s UTC", duration(p.Duration), p.From.UTC().Format("2006-01-02 15:04:05"))
 	if p.Source == record.PresentRecording {
 		return "recording " + p.Address + ", " + duration(p.Duration)
+	}
+	if p.Source == record.PresentDiagnosis {
+		return text + prefixed(" from the diagnostic data of ", strings.Join(p.Servers, ", "))
 	}
 	what := "server"
 	if p.Routed {

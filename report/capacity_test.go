@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/report/recordtest"
 )
@@ -139,5 +140,39 @@ func TestCapacityCSV(t *testing.T) {
 	}
 	if lines := strings.Split(strings.TrimSpace(b.String()), "\n"); len(lines) != 22 || !strings.HasPrefix(lines[1], "all members up,1,ramp,1550,") {
 		t.Errorf("%d lines, the second is %q", len(lines), lines[1])
+	}
+}
+
+// A line that is not as sure as its precision is no good answer, and its first screen has the reason.
+func TestCapacityWithoutItsConfidence(t *testing.T) {
+	c := recordtest.Capacity{}.Record()
+	if d := Of(c); d.Grade != Good || len(d.Short) > 0 {
+		t.Errorf("a line that is sure: %s, %v", d.Grade, d.Short)
+	}
+	wrong, why := 0.36, "all members up: the line is wrong by more than 5 % with a probability of 36 %"
+	c.Lines[0].Wrong = &wrong
+	c.Validity = append(c.Validity, measure.Finding{ID: "line-doubtful", Severity: measure.Warning, Text: why + ". Search longer."})
+	d := Of(c)
+	if d.Grade != Warn || len(d.Short) != 1 || d.Short[0].Text != why || !strings.Contains(d.Sure, "is 36 %; time 290 s, planned 300 s") {
+		t.Errorf("%s, %+v, %q", d.Grade, d.Short, d.Sure)
+	}
+}
+
+// A line that counts and holds no rate is the answer, with its reason. One that does not count is not.
+func TestCapacityWithALineWithoutRate(t *testing.T) {
+	c := recordtest.Capacity{Events: capacityEvents}.Record()
+	l := c.Line("kill:secondary")
+	l.Status, l.Rate, l.Low, l.High, l.Reason = record.LineNone, 0, nil, nil, "acknowledged writes were lost"
+	c.FindSafe()
+	d := Of(c)
+	if d.Answer != "The deployment does not hold p99<20ms, errors<0.1% at any rate that was tried while kill:secondary; with all members up "+
+		"3,100 operations/s (95 %: 2,945 to 3,240)" || d.Grade != Warn || len(d.Short) != 1 ||
+		d.Short[0].Text != "kill:secondary: acknowledged writes were lost" {
+		t.Errorf("%s %q %+v", d.Grade, d.Answer, d.Short)
+	}
+	l.Counts = false
+	c.FindSafe()
+	if d = Of(c); !strings.Contains(d.Answer, "carries 2,200 operations/s") || len(d.Short) > 0 {
+		t.Errorf("%q %+v", d.Answer, d.Short)
 	}
 }

@@ -107,7 +107,7 @@ func drillDocument(d *record.Drill, on *drillFiles) *Document {
 		}
 		for _, s := range append(round, drillCommands(r), drillNoticed(r), drillEffects(r, false), drillShards(r),
 			drillEffects(r, true), drillLedger(r, d.Specification.Run.Client), drillReads(r), drillLost(r), drillJudged(r),
-			drillStaleness(r)) {
+			drillStaleness(r), drillIsolation(r)) {
 			if len(d.Rounds) > 1 {
 				s.Group = fmt.Sprintf("round %d", r.Number)
 			}

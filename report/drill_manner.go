@@ -215,7 +215,7 @@ func drillAnswer(d *record.Drill) string {
 		if len(list) == 1 {
 			one = list[0]
 		}
-		text += ": " + strings.TrimSuffix(lossText(d, &one), " in a round")
+		text += ": " + strings.TrimPrefix(isolationAnswer(d)+"; ", "; ") + strings.TrimSuffix(lossText(d, &one), " in a round")
 		switch o := one.Outages; {
 		case o != nil && len(o.Values) > 1 && one.Unended == 0:
 			text += "; outage " + duration(o.Median) + ", at most " + duration(o.Max)

@@ -18,6 +18,8 @@ type Head struct {
 	// Answer is the answer to the question of the result, with its figure. Sure says how far it can be believed. Both
 	// have one line.
 	Answer, Sure string
+	// Where says in one line where the time of operations went, or what limits the load; "" if that is not known.
+	Where string
 	// Summary is a small table of the figures behind the answer, the most important rows and columns first. Only the
 	// first screen shows it, because the rest of the document has more.
 	Summary *Table

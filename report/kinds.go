@@ -15,7 +15,7 @@ func kinds() []*kind {
 	return []*kind{
 		suiteKind(), studyKind(), drillKind(), probeKind(), comparisonKind(), capacityKind(), runKind(),
 		probesKind(), predictionKind(), historyKind(), sizeKind(), gateKind(), backtestKind(), whatIfKind(), failuresKind(),
-		doctorKind(), doctorsKind(), planKind(), suitePlanKind(), progressKind(),
+		doctorKind(), doctorsKind(), diagnosisKind(), planKind(), suitePlanKind(), progressKind(),
 		labKind(), labsKind(), labEventsKind(), documentKind(),
 	}
 }

@@ -85,7 +85,7 @@ var serverChartList = []labChart{
 	{subject: "write conflicts", name: "write_conflicts", unit: "1/s"},
 	{subject: "cache used", name: "cache.used_share", unit: "share"},
 	{subject: "dirty part of the cache", name: "cache.dirty_share", unit: "share"},
-	{subject: "pages evicted by operations", name: "cache.evicted_by_application", unit: "1/s"},
+	{subject: "operations that waited for the cache", name: "waiting.cache"},
 	{subject: "read into the cache", name: "cache.read_bytes", unit: "B/s"},
 	{subject: "checkpoint running", name: "checkpoint.running"},
 	{subject: "time of a journal sync", name: "log.sync_time", unit: "ns"},
@@ -93,6 +93,7 @@ var serverChartList = []labChart{
 	{subject: "operations applied from the primary", name: "repl.applied", unit: "1/s"},
 	{subject: "time under flow control", name: "flow_control.lagged_time", unit: "share"},
 	{subject: "limit of flow control", name: "flow_control.limit"},
+	{subject: "threads that waited for a core", name: "cpu.waiting"},
 }
 
 // serverFigures draw each value of all servers in one chart.

@@ -44,7 +44,11 @@ func runDocument(r *record.Run, on *runFiles) *Document {
 		if on != nil {
 			did.draw(spectrum(on, p))
 		}
-		d.Sections = appendFilled(nil, did, over, failures(p))
+		where := anatomySection(r.Anatomy)
+		if d.Where = runWhere(r); on != nil {
+			where.draw(anatomyBar(r.Anatomy), anatomyOverTime(on, over.Track))
+		}
+		d.Sections = appendFilled(nil, did, where, over, failures(p))
 		d.Facts = Facts("load", runLoad(r, p))
 	}
 	if !storesNothing(r) {

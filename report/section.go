@@ -236,7 +236,7 @@ func (d *Document) head() []Section {
 	if d.Answer != d.Title {
 		first.Lines = append(first.Lines, d.Answer)
 	}
-	for _, f := range Facts("sure", d.Sure, "problem", d.Problem, "next", d.Next.Command) {
+	for _, f := range Facts("sure", d.Sure, "where", d.Where, "problem", d.Problem, "next", d.Next.Command) {
 		first.Lines = append(first.Lines, f.Name+": "+f.Value)
 	}
 	first.Lines = slices.DeleteFunc(first.Lines, func(s string) bool { return s == "" })

@@ -144,7 +144,7 @@ func (r *runner) validity(s *measure.Summary, status record.Status) []measure.Fi
 			"PostgreSQL's synchronous_commit and synchronous_standby_names make them. Check these two settings.", d)
 	}
 	// That of a ledger makes what it needs while it runs.
-	if f := r.fill; f != nil && f.Skipped && f.Counted < f.Records && r.spec.Workload.Name != spec.WorkloadLedger {
+	if f := r.fill; f != nil && f.Skipped && f.Counted < f.Records && !spec.OfDrills(r.spec.Workload.Name) {
 		add("short-data", measure.Warning, "the collection had %s documents when the run began, and the workload expects %s. Operations on "+
 			"missing documents are cheaper. Load the data, or set --records to the number of documents.",
 			figure.Count(f.Counted), figure.Count(f.Records))

@@ -309,7 +309,7 @@ func (t *labTarget) sources(r *runner) []observe.Source {
 		if err != nil {
 			continue
 		}
-		list = append(list, observe.NewMember(m.Address, open))
+		list = append(list, observe.NewMember(m.Address, m.PIDs, open))
 	}
 	return list
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"html/template"
 	"maps"
 	"net/http"
 	"net/url"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/internal/contain"
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
+	"github.com/plimsoll-bench/plimsoll/internal/markup"
 	"github.com/plimsoll-bench/plimsoll/report"
 )
 
@@ -44,7 +44,7 @@ type list struct {
 type row struct {
 	Entry
 	course
-	Now template.HTML // what one that is being written is at
+	Now markup.HTML // what one that is being written is at
 }
 
 // filter is a choice between the values that records have.
@@ -190,11 +190,11 @@ func (s *Server) top(w http.ResponseWriter, r *http.Request) {
 	if e, _, ok := s.library.find(in); in != "" && ok {
 		title += " of " + e.Title
 	}
-	s.show(w, http.StatusOK, frame{Title: title, Top: in == "", Body: filled(templates.Lookup("list"), l)})
+	s.show(w, http.StatusOK, frame{Title: title, Top: in == "", Body: l.html()})
 }
 
 // nowOf returns the state of a record that is being written, for the list.
-func nowOf(ctx context.Context, e Entry, dir string, c course) template.HTML {
+func nowOf(ctx context.Context, e Entry, dir string, c course) markup.HTML {
 	if !report.Follows(e.Kind) {
 		return newNow(ctx, e, dir, nil)()
 	}
@@ -213,7 +213,7 @@ const (
 
 // course is how a record went over time, as the list shows it.
 type course struct {
-	Line template.HTML // empty if there is nothing to draw
+	Line markup.HTML // empty if there is nothing to draw
 	Last string        // the throughput of the newest interval, empty if it is not known
 }
 
@@ -246,7 +246,7 @@ func (c *courses) of(e Entry, dir string, lines *int) course {
 		s, err := report.SparkOf(e.Kind, dir, lines)
 		if err == nil {
 			//nolint:gosec // package chart escapes every text it draws
-			drawn = course{Line: template.HTML(s.Draw()), Last: s.Last}
+			drawn = course{Line: markup.HTML(s.Draw()), Last: s.Last}
 		}
 		return err
 	})

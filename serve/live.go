@@ -2,11 +2,11 @@ package serve
 
 import (
 	"context"
-	"html/template"
 	"sync"
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/internal/contain"
+	"github.com/plimsoll-bench/plimsoll/internal/markup"
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
@@ -31,7 +31,7 @@ type follower struct {
 // present is what a client sees.
 type present struct {
 	picture *picture
-	now     template.HTML
+	now     markup.HTML
 	// ended is true when nothing writes the record any longer, and picture is the final one.
 	ended bool
 }

@@ -1,19 +1,18 @@
 package serve
 
 import (
-	"bytes"
 	"context"
-	"html/template"
 	"path"
 
 	"github.com/plimsoll-bench/plimsoll/internal/contain"
+	"github.com/plimsoll-bench/plimsoll/internal/markup"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/report"
 )
 
 // newNow returns what says in one line what a record that is being written is at. It costs next to nothing, so it can
 // be said every second. ready is called when there is something to say.
-func newNow(ctx context.Context, e Entry, dir string, ready func()) func() template.HTML {
+func newNow(ctx context.Context, e Entry, dir string, ready func()) func() markup.HTML {
 	if !report.Follows(e.Kind) {
 		return (&otherNow{kind: e.Kind, dir: dir, path: e.Path, root: e.root}).text
 	}
@@ -31,7 +30,7 @@ type runNow struct {
 	head *record.Run
 }
 
-func (n *runNow) text() template.HTML {
+func (n *runNow) text() markup.HTML {
 	l, known := n.last.interval()
 	switch {
 	case !known: // its past is being read
@@ -48,32 +47,19 @@ func (n *runNow) text() template.HTML {
 	return escaped(report.NewestText(n.head, l))
 }
 
-// filled is a template with its data, "" if it cannot be filled.
-func filled(t *template.Template, data any) template.HTML {
-	var b bytes.Buffer
-	if t.Execute(&b, data) != nil {
-		return ""
-	}
-	//nolint:gosec // html/template made it
-	return template.HTML(b.String())
-}
-
-func escaped(text string) template.HTML {
+func escaped(text string) markup.HTML {
 	report.Tidy(&text)
-	//nolint:gosec // escaped here
-	return template.HTML(template.HTMLEscapeString(text))
+	return markup.Text(text)
 }
 
 // otherNow is what a record without intervals of its own is at.
 type otherNow struct {
 	kind, dir, path, root string
 	state                 string
-	last                  template.HTML
+	last                  markup.HTML
 }
 
-var nowTemplate = template.Must(template.New("").Parse(`{{.Text}}{{range .Running}}; <a href="/live/{{.ID}}">{{.Text}}</a>{{end}}`))
-
-func (n *otherNow) text() template.HTML {
+func (n *otherNow) text() markup.HTML {
 	state := stateOf(n.dir, true)
 	if n.state != "" && state == n.state {
 		return n.last
@@ -82,15 +68,12 @@ func (n *otherNow) text() template.HTML {
 	if now.Text == "" {
 		return n.last
 	}
-	type link struct{ ID, Text string }
-	say := struct {
-		Text    string
-		Running []link
-	}{Text: now.Text}
+	var w markup.Writer
+	w.Add("%s", now.Text)
 	for _, x := range now.Running {
-		say.Running = append(say.Running, link{(&Folder{prefix: n.root}).idOf(path.Join(n.path, x.Path)), x.Text})
+		w.Add(`; <a href="/live/%s">%s</a>`, (&Folder{prefix: n.root}).idOf(path.Join(n.path, x.Path)), x.Text)
 	}
-	if n.last = filled(nowTemplate, say); seldom {
+	if n.last = w.HTML(); seldom {
 		n.state = state
 	}
 	return n.last

@@ -2,13 +2,13 @@ package serve
 
 import (
 	"cmp"
-	"html/template"
 	"os"
 	"path"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"github.com/plimsoll-bench/plimsoll/internal/markup"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/report"
 )
@@ -67,36 +67,35 @@ func Inside(list []Entry, id string) []Entry {
 	})
 }
 
-var linksTemplate = template.Must(template.New("").Parse(`<nav aria-label="Parts"><p class="note">Records of the parts: ` +
-	`{{range $i, $e := .Parts}}{{if $i}}, {{end}}` +
-	`<a href="{{if .Live}}/live/{{else}}/record/{{end}}{{.ID}}">{{.Title}}</a>{{end}}` +
-	`{{if .All}}{{if .Parts}}; {{end}}<a href="/?in={{.All}}">{{.Them}}</a>{{end}}</p></nav>`))
-
 // partLinks lead from a suite to the records of its parts, and from a study or drill to its trials or rounds; nothing
 // for other records.
-func (s *Server) partLinks(e Entry) template.HTML {
+func (s *Server) partLinks(e Entry) markup.HTML {
 	all, each := report.Below(e.Kind)
 	if all == "" {
 		return ""
 	}
-	say := struct {
-		Parts     []Entry
-		All, Them string
-	}{Them: all}
+	var parts []Entry
 	inside := Inside(s.library.list(), e.ID)
 	for _, x := range inside {
 		if part, ok := belowOf(e.Path, x.Path); ok && each && strings.Count(part, "/") == 1 {
-			say.Parts = append(say.Parts, x)
+			parts = append(parts, x)
 		}
 	}
-	if !s.o.Alone && len(inside) > 0 {
-		say.All = e.ID
-	}
-	if len(say.Parts) == 0 && say.All == "" {
+	more := !s.o.Alone && len(inside) > 0
+	if len(parts) == 0 && !more {
 		return ""
 	}
-	slices.SortStableFunc(say.Parts, func(a, b Entry) int { return a.Started.Compare(b.Started) })
-	return filled(linksTemplate, say)
+	slices.SortStableFunc(parts, func(a, b Entry) int { return a.Started.Compare(b.Started) })
+	var w markup.Writer
+	w.Add(`<nav aria-label="Parts"><p class="note">Records of the parts: `)
+	for i := range parts {
+		w.AddIf(i > 0, ", ")
+		w.Add("%s", link(&parts[i]))
+	}
+	w.AddIf(more && len(parts) > 0, "; ")
+	w.AddIf(more, `<a href="/?in=%s">%s</a>`, e.ID, all)
+	w.Add("</p></nav>")
+	return w.HTML()
 }
 
 // stateOfParts changes with the files of the parts of a suite; it is empty for other records.

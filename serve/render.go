@@ -3,7 +3,6 @@ package serve
 import (
 	"bytes"
 	"fmt"
-	"html/template"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -13,6 +12,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/internal/contain"
+	"github.com/plimsoll-bench/plimsoll/internal/markup"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/report"
 	"github.com/plimsoll-bench/plimsoll/report/html"
@@ -34,13 +34,13 @@ type picture struct {
 	id    string
 	title string
 	// body is the content of the element main, followed by the data of its script.
-	body template.HTML
+	body markup.HTML
 	made time.Time
 	took time.Duration
 	// state is that of the files it was made of.
 	state string
 	// now is the line above the picture of a lab.
-	now template.HTML
+	now markup.HTML
 }
 
 // fresh says whether a picture of a running record need not be replaced yet.

@@ -59,7 +59,7 @@ var countedAs = []struct {
 // of reads needs top as well, for which the role clusterMonitor is enough.
 func QueryActivity(ctx context.Context, c Commander) (Activity, error) {
 	cmd := bson.D{{Key: "serverStatus", Value: 1}}
-	for _, section := range append([]string{"wiredTiger", "tcmalloc", "flowControl"}, unread[:]...) {
+	for _, section := range append([]string{"wiredTiger", "tcmalloc", "flowControl", "locks"}, unread[:]...) {
 		if section != "mirroredReads" {
 			cmd = append(cmd, bson.E{Key: section, Value: 0})
 		}

@@ -9,7 +9,7 @@ import (
 
 // unread are large or expensive sections of serverStatus that Plimsoll does not use.
 var unread = [...]string{
-	"locks", "mirroredReads", "sharding", "shardingStatistics", "storageEngine", "transactions", "hedgingMetrics",
+	"mirroredReads", "sharding", "shardingStatistics", "storageEngine", "transactions", "hedgingMetrics",
 	"latchAnalysis", "security", "defaultRWConcern", "oplogTruncation", "transportSecurity", "freeMonitoring",
 	"readConcernCounters",
 }

@@ -21,6 +21,12 @@ const (
 // WorkloadLedger is the workload of drills only: inserts, increments and reads that the ledger can all tell apart.
 const WorkloadLedger = "ledger"
 
+// WorkloadTransactions is the other workload of drills only: transactions whose isolation is judged.
+const WorkloadTransactions = "transactions"
+
+// OfDrills reports whether a workload is one of drills only, which loads its data itself.
+func OfDrills(workload string) bool { return workload == WorkloadLedger || workload == WorkloadTransactions }
+
 const (
 	maxRounds = 10_000
 	maxFaults = 100
@@ -51,8 +57,12 @@ func (s *Drill) Defaults() {
 	if s.Run.Workload.Name == "" {
 		s.Run.Workload.Name = WorkloadLedger // all of its writes can be told apart
 	}
-	if s.Run.Workload.Name == WorkloadLedger {
-		s.Run.LoadPhase.Skip = true // it loads no data
+	if OfDrills(s.Run.Workload.Name) {
+		s.Run.LoadPhase.Skip = true // the drill writes its documents
+	}
+	if s.Run.Workload.Name == WorkloadTransactions {
+		def(&s.Run.Durability.ReadConcern, "snapshot")
+		def(&s.Run.Durability.W, "majority")
 	}
 	s.readDefaults()
 	s.loadDefaults()
@@ -211,7 +221,7 @@ func (s *Drill) checkTarget() error {
 			"use the address of the deployment as the target")
 	case s.External && len(s.Faults) > 0:
 		return errors.New("external and faults exclude each other. Either you inject the fault, or the drill does")
-	case !s.External && len(s.Faults) == 0:
+	case !s.External && len(s.Faults) == 0 && s.Run.Workload.Name != WorkloadTransactions:
 		return errors.New("faults: there is none. Add one (--fault kill:primary), or inject it yourself (--external)")
 	}
 	return nil

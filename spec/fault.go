@@ -20,10 +20,11 @@ type Fault struct {
 	For Duration `json:"for,omitempty" yaml:"for,omitempty"`
 	// Stay leaves it unhealed until the audit of what is left is done.
 	Stay bool `json:"stay,omitempty" yaml:"stay,omitempty"`
-	// From, Direction, Rate, Delay, Errno, Ops, Probability, Keep and Seed are the details of some actions.
+	// From, Direction, Rate, Cores, Delay, Errno, Ops, Probability, Keep and Seed are the details of some actions.
 	From        string   `json:"from,omitempty" yaml:"from,omitempty"`
 	Direction   string   `json:"direction,omitempty" yaml:"direction,omitempty" jsonschema:"enum=both,enum=in,enum=out"`
 	Rate        Size     `json:"rate,omitempty" yaml:"rate,omitempty"`
+	Cores       float64  `json:"cores,omitempty" yaml:"cores,omitempty"`
 	Delay       Duration `json:"delay,omitempty" yaml:"delay,omitempty"`
 	Errno       string   `json:"errno,omitempty" yaml:"errno,omitempty"`
 	Ops         []string `json:"ops,omitempty" yaml:"ops,omitempty"`

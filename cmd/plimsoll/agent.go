@@ -69,7 +69,7 @@ func (o *agentOptions) run(cmd *cobra.Command, env *environment) error {
 	if o.Server.Token, err = o.token(cmd.Context(), env); err != nil {
 		return err
 	}
-	o.Facts.Version, o.Facts.Commit = toolVersion()
+	o.Facts.Version, o.Facts.Commit = version, tool().Commit
 	o.Facts.Zone = cmp.Or(o.Facts.Zone, o.Facts.Labels["zone"], env.getenv(zoneVariable))
 	o.Leave = true
 	o.Tell = func(text string) { fmt.Fprintln(env.stderr, "plimsoll agent:", text) }

@@ -122,7 +122,7 @@ func (p *agentPlaces) start() (err error) {
 	if o.Server.URL != "" { // its agents stay for the next command, so their token must too
 		o.Identity = filepath.Join(filepath.Dir(p.dir), identityFile)
 	}
-	o.Version, o.Commit = toolVersion()
+	o.Version, o.Commit = version, tool().Commit
 	p.coordinator, err = nats.Open(context.Background(), o)
 	return err
 }

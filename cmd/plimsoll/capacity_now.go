@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -36,7 +37,8 @@ type presentFlags struct {
 const presentTarget = "target"
 
 func (f *presentFlags) add(flags *pflag.FlagSet) {
-	flags.StringVar(&f.now, "now", "", "read the present load of a `deployment` or a recording, and say how much of the line it is")
+	flags.StringVar(&f.now, "now", "",
+		"read the present load of a `deployment`, a recording or a directory diagnostic.data, and say how much of the line it is")
 	flags.Lookup("now").NoOptDefVal = presentTarget
 	flags.DurationVar(&f.length, "now-for", time.Minute, "`time` for which the present load is read")
 	flags.StringVar(&f.growth, "growth", "", "`growth` of the load, to say when it reaches the line: 4%/month")
@@ -105,10 +107,17 @@ func readPresent(ctx context.Context, env *environment, from string,
 		}
 		uri = address
 	} else if !strings.HasPrefix(from, "mongodb://") && !strings.HasPrefix(from, "mongodb+srv://") {
+		if info, err := os.Stat(from); err == nil && info.IsDir() {
+			d, err := readDiagnosis(ctx, env, from)
+			if err != nil {
+				return nil, withExit(exitUsage, err)
+			}
+			return capacity.PresentDiagnosis(d)
+		}
 		open := func() (io.ReadCloser, error) { return openRecorded(ctx, from) }
 		p, err := capacity.PresentRecording(open, filepath.Base(from))
 		if err != nil {
-			return nil, usageError("--now %s is neither mongodb://HOST, nor lab:NAME, nor a recording: %v", store.Redact(from), err)
+			return nil, usageError("--now %s is neither mongodb://HOST, nor lab:NAME, nor a recording, nor a directory diagnostic.data: %v", store.Redact(from), err)
 		}
 		return p, nil
 	}

@@ -10,14 +10,16 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/disk/device"
 	"github.com/plimsoll-bench/plimsoll/disk/doctor"
+	"github.com/plimsoll-bench/plimsoll/internal/permit"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/run"
+	"github.com/plimsoll-bench/plimsoll/run/observe"
 	"github.com/plimsoll-bench/plimsoll/server"
 	"github.com/plimsoll-bench/plimsoll/store"
 )
 
 func newDoctorCommand(env *environment) *cobra.Command {
-	var uri, probe, format string
+	var uri, probe, data, format string
 	var pods podFlags
 	cmd := &cobra.Command{
 		Use:   "doctor [DIR]",
@@ -30,6 +32,10 @@ With --uri, also check a server and its machine, as far as the server reports th
 this host, DIR is its dbPath by default; if it does not, only the server is checked. With --probe, include
 the results of plimsoll disk.
 
+With --diagnostic-data, read the directory diagnostic.data of a server, or a copy of it, and report how much
+load it had in the days that the files cover, what was busiest, where operations waited, and when the server
+wrote nothing. Nothing else is checked.
+
 With --place kubernetes, a pod examines each node, with a new volume of each --storage-class. The result is
 one table.
 
@@ -38,6 +44,7 @@ finding.` + addressHelp,
 		Example: `  plimsoll doctor /data
   plimsoll doctor /data --uri mongodb://localhost/
   plimsoll doctor --uri env:MONGODB_URI
+  plimsoll doctor --diagnostic-data /data/diagnostic.data
   plimsoll disk /data --out probe && plimsoll doctor /data --probe probe
   plimsoll doctor --place kubernetes --storage-class fast`,
 		Args: atMostOne("directory"),
@@ -46,8 +53,18 @@ finding.` + addressHelp,
 			if len(args) == 1 {
 				dir = args[0]
 			}
-			if err := pods.check(cmd, args, "uri", "probe"); err != nil {
+			if err := pods.check(cmd, args, "uri", "probe", "diagnostic-data"); err != nil {
 				return err
+			}
+			if data != "" {
+				if dir != "" || uri != "" || probe != "" {
+					return usageError("--diagnostic-data reads files only: omit the directory, --uri and --probe")
+				}
+				d, err := readDiagnosis(cmd.Context(), env, data)
+				if err != nil {
+					return withExit(exitUsage, err)
+				}
+				return printResult(env.stdout, d, format)
 			}
 			if pods.place != "" {
 				return examineInPods(cmd, env, &pods, format)
@@ -67,10 +84,25 @@ finding.` + addressHelp,
 		},
 	}
 	cmd.Flags().StringVar(&uri, "uri", "", "`address` of a server; env:NAME, @FILE or @- hide it")
+	cmd.Flags().StringVar(&data, "diagnostic-data", "", "`directory` diagnostic.data of a server, or a copy of it")
 	cmd.Flags().StringVar(&probe, "probe", "", "`record` of plimsoll disk, for measured values")
 	resultFlags(cmd.Flags(), &format, "text", "md", "json")
 	pods.add(cmd.Flags())
 	return cmd
+}
+
+// readDiagnosis reads the diagnostic data of a server.
+func readDiagnosis(ctx context.Context, env *environment, dir string) (*record.Diagnosis, error) {
+	if err := permit.Check(ctx, permit.Read, dir); err != nil {
+		return nil, err
+	}
+	ctx, stop := interruptible(ctx, env)
+	defer stop()
+	d, err := observe.ReadHistory(ctx, dir)
+	if d != nil {
+		d.Tool = tool()
+	}
+	return d, err
 }
 
 // doctorEnd is the exit of an examination.

@@ -188,6 +188,9 @@ func (p *printer) head(d *report.Document, most int) {
 	if d.Sure != "" {
 		p.text("", "  ", d.Sure, 0, min(most, 2))
 	}
+	if d.Where != "" {
+		p.text("", "  ", d.Where, 0, min(most, 2))
+	}
 }
 
 // point prints a point in at most so many lines, if any.

@@ -29,6 +29,7 @@ type summary struct {
 	Grade    report.Grade `json:"grade"`
 	Answer   string       `json:"answer"`
 	Sure     string       `json:"sure"`
+	Where    string       `json:"where,omitempty"`
 	Findings []string     `json:"findings"`
 	Next     string       `json:"next,omitempty"`
 }
@@ -43,7 +44,8 @@ func printSummarized(w io.Writer, v any, d *report.Document) error {
 	if d.Answer == "" || !object {
 		return printJSON(w, v)
 	}
-	head := summary{Grade: d.Grade, Answer: d.Answer, Sure: d.Sure, Findings: []string{}, Next: d.Next.Command}
+	head := summary{Grade: d.Grade, Answer: d.Answer, Sure: d.Sure, Where: d.Where, Findings: []string{},
+		Next: d.Next.Command}
 	const most = 50 // of a record that may come from anybody
 	for _, p := range d.Short[:min(most, len(d.Short))] {
 		head.Findings = append(head.Findings, p.String())

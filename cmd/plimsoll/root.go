@@ -2,8 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -71,7 +69,6 @@ Each result is stored in a directory, by default below plimsoll-data. Such a dir
 		newLabCommand(env), newPlatformCommand(env), newFaultfsCommand(env))
 	root.AddCommand(newVersionCommand(env), newManCommand(env), newExitCodesTopic(),
 		newResponderCommand(env), newClientCommand(env), newPersonsCommand(env), newSupervisorCommand(env)) // hidden
-	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages", fmt.Sprint(".FlagUsagesWrapped ", helpColumns)))
 	keepFlagOrder(root)
 	root.SetHelpFunc(printHelp(root.HelpFunc()))
 	return root

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -270,11 +269,6 @@ func endOrAbort(ctx context.Context, env *environment) (context.Context, <-chan 
 		}
 	})
 	return ctx, abort, func() { stop(); close(done); all.Wait(); cancel() }
-}
-
-func tool() record.Tool {
-	ver, commit := toolVersion()
-	return record.Tool{Name: "plimsoll", Version: ver, Commit: commit, Go: runtime.Version()}
 }
 
 // ceiling returns the calibration of this machine, nil without one.

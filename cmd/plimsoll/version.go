@@ -1,32 +1,36 @@
 package main
 
 import (
-	"cmp"
 	"fmt"
 	"runtime"
 	"runtime/debug"
 
 	"github.com/spf13/cobra"
+
+	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/report"
 )
 
-// version is set by the linker for releases; otherwise the build information has it.
-var version = ""
+// version is that of the next release. It is the only place: the packages of `make release` and the man pages take it
+// from the program, and internal/repotest compares the chart and the changelog with it.
+const version = "0.1.0"
 
-func toolVersion() (ver, commit string) {
-	ver = version
+// tool is this program.
+func tool() record.Tool {
+	t := record.Tool{Name: "plimsoll", Version: version, Go: runtime.Version()}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
-		return cmp.Or(ver, "unknown"), ""
-	}
-	if ver == "" {
-		ver = info.Main.Version
+		return t
 	}
 	for _, s := range info.Settings {
-		if s.Key == "vcs.revision" {
-			commit = s.Value
+		switch s.Key {
+		case "vcs.revision":
+			t.Commit = s.Value
+		case "vcs.modified":
+			t.Modified = s.Value == "true"
 		}
 	}
-	return cmp.Or(ver, "(devel)"), commit
+	return t
 }
 
 func newVersionCommand(env *environment) *cobra.Command {
@@ -39,11 +43,7 @@ func newVersionCommand(env *environment) *cobra.Command {
 }
 
 func printVersion(env *environment) error {
-	ver, commit := toolVersion()
-	line := "plimsoll " + ver
-	if commit != "" {
-		line += " (" + commit[:min(12, len(commit))] + ")"
-	}
-	_, err := fmt.Fprintf(env.stdout, "%s %s %s/%s\n", line, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	t := tool()
+	_, err := fmt.Fprintf(env.stdout, "%s %s %s/%s\n", report.Version(t), t.Go, runtime.GOOS, runtime.GOARCH)
 	return err
 }

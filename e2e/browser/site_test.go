@@ -58,7 +58,7 @@ func TestSite(t *testing.T) {
 	}
 	p := b.Page(t)
 	for query, page := range map[string]string{"loss window": "docs/drill.html", "max-staleness-of-nothing": "",
-		"engine install": "man/plimsoll_engine_install.html", "client-scheduler": "docs/reference/findings.html"} {
+		"engine install": "man/plimsoll-engine-install.html", "client-scheduler": "docs/reference/findings.html"} {
 		p.Open("file://" + top + "/search.html?q=" + strings.ReplaceAll(query, " ", "+"))
 		p.Wait(`/finished searching|did not match|found \d+ page/i.test(document.querySelector("#search-results")?.innerText ?? "")`)
 		var links string

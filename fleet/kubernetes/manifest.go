@@ -3,14 +3,9 @@
 package kubernetes
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
-	"path"
 	"regexp"
-	"text/template"
-
-	"github.com/plimsoll-bench/plimsoll/deploy"
 )
 
 const chart = "helm/plimsoll-agents/templates"
@@ -62,22 +57,6 @@ func Manifest(s Settings) ([]byte, error) {
 		return nil, err
 	}
 	return render(s.values())
-}
-
-// render renders the templates of the chart. They quote all values, whatever is in them.
-func render(values map[string]any) ([]byte, error) {
-	t, err := template.New("").Option("missingkey=error").ParseFS(deploy.Agents, path.Join(chart, "*.yaml"))
-	if err != nil {
-		return nil, err
-	}
-	var out bytes.Buffer
-	for _, name := range []string{"job.yaml", "secret.yaml", "networkpolicy.yaml"} {
-		out.WriteString("---\n")
-		if err := t.ExecuteTemplate(&out, name, values); err != nil {
-			return nil, err
-		}
-	}
-	return out.Bytes(), nil
 }
 
 // values are what Helm gives to the templates.

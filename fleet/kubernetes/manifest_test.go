@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"text/template"
 
 	"github.com/google/go-cmp/cmp"
 	"go.yaml.in/yaml/v4"
@@ -70,6 +71,35 @@ func TestManifestRefuses(t *testing.T) {
 		if _, err := Manifest(s); err == nil {
 			t.Errorf("a wrong %s was accepted", name)
 		}
+	}
+}
+
+// The program renders the chart as Go's templates do, with and without each value.
+func TestRendersAsTemplates(t *testing.T) {
+	creds := settings()
+	creds.Creds = "one \"line\"\n"
+	for _, s := range []Settings{settings(), creds} {
+		got, err := render(s.values())
+		if err != nil {
+			t.Fatal(err)
+		}
+		all, err := template.New("").Option("missingkey=error").ParseFS(deploy.Agents, chart+"/*.yaml")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var want strings.Builder
+		for _, name := range []string{"job.yaml", "secret.yaml", "networkpolicy.yaml"} {
+			want.WriteString("---\n")
+			if err := all.ExecuteTemplate(&want, name, s.values()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if d := cmp.Diff(want.String(), string(got)); d != "" {
+			t.Error(d)
+		}
+	}
+	if text, err := render(map[string]any{"Release": map[string]any{}}); err == nil {
+		t.Errorf("without values it rendered\n%s", text)
 	}
 }
 

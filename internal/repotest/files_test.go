@@ -31,6 +31,7 @@ var owners = map[string]string{
 	"record/schema/gen":            "not in the program",
 	"record/study_journal.go":      "the journal of a record that this process writes",
 	"record/writer.go":             "new files of the record that this process writes",
+	"run/observe/process_linux.go": "files of the kernel",
 	"measure":                      "files of the kernel",
 	"bench":                        "not in the program",
 	"liars":                        "not in the program",

@@ -18,6 +18,7 @@ var permitted = map[string]string{
 	"cmd/plimsoll/capacity_now.go": "cmd/plimsoll/capacity_now.go",
 	"platform/vsphere/client.go":   "platform/vsphere/backend.go",
 	"run/observing.go":             "run/observing.go",
+	"server/ftdc/ftdc.go":          "cmd/plimsoll/disk_doctor.go",
 	"run/observe/metrics.go":       "run/observing.go",
 	"store/wire/tls.go":            "run/target.go",
 }

@@ -64,3 +64,37 @@ func TestShippedIsFollowed(t *testing.T) {
 		t.Errorf("the program has %v", by)
 	}
 }
+
+// A template may call any method by its name, so a program with one keeps the exported methods of all types, of all
+// libraries: a fifth more program to load at each start.
+func TestProgramHasNoTemplates(t *testing.T) {
+	all := sources(t)
+	by := shipped(all, "cmd/plimsoll")
+	for _, s := range all {
+		if _, ok := by[s.folder()]; !ok || s.isTest() {
+			continue
+		}
+		for _, i := range s.file.Imports {
+			if i.Path.Value == `"text/template"` || i.Path.Value == `"html/template"` {
+				t.Errorf("%s: %s keeps all methods in the program: write HTML with internal/markup, and text with fmt",
+					s.at(i.Pos()), i.Path.Value)
+			}
+		}
+	}
+}
+
+// reporters are the parts of libraries that send reports of errors to other machines. SECURITY.md says that nothing
+// uses them.
+var reporters = []string{"github.com/getsentry/", "github.com/cockroachdb/errors"}
+
+func TestNothingReportsErrors(t *testing.T) {
+	for _, s := range sources(t) {
+		for _, i := range s.file.Imports {
+			for _, r := range reporters {
+				if strings.HasPrefix(i.Path.Value, `"`+r) {
+					t.Errorf("%s: %s can send reports to another machine, and SECURITY.md promises that nothing does", s.at(i.Pos()), i.Path.Value)
+				}
+			}
+		}
+	}
+}

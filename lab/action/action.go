@@ -30,8 +30,9 @@ func Find(name string) *Action { return byName[name] }
 
 var byName = func() map[string]*Action {
 	all := map[string]*Action{
-		fault.PowerOff: &powerOff, fault.PowerLoss: &powerLoss, fault.Cut: &cut, fault.Slow: &slow, fault.Pause: &pause,
-		fault.Kill: &kill, fault.KillPatroni: &killPatroni, fault.Stop: &stop, fault.StepDown: &stepDown,
+		fault.PowerOff: &powerOff, fault.PowerLoss: &powerLoss, fault.Cut: &cut, fault.Slow: &slow, fault.Throttle: &throttle,
+		fault.Pause: &pause,
+		fault.Kill:  &kill, fault.KillPatroni: &killPatroni, fault.Stop: &stop, fault.StepDown: &stepDown,
 		fault.InitialSync: &initialSync, fault.RemoveMember: &removeMember, fault.Backup: &backup, fault.DiskFail: &diskFail,
 	}
 	for _, name := range []string{fault.DiskError, fault.DiskFull, fault.DiskSlow, fault.DiskHang, fault.DiskCorrupt,

@@ -33,6 +33,24 @@ var slow = Action{
 	Witness: packetsDelayed,
 }
 
+var throttle = Action{
+	Apply:   func(ctx context.Context, j *Job) error { return j.Host.Throttle(ctx, j.Fault.Cores) },
+	Undo:    func(ctx context.Context, j *Job) error { return j.Host.Throttle(ctx, 0) },
+	Witness: processesStopped,
+}
+
+// processesStopped finds time in which the quota stopped processes.
+func processesStopped(ctx context.Context, s *Scene) (string, error) {
+	c, err := s.Lab.Counters(ctx)
+	if err != nil {
+		return "", err
+	}
+	if stopped := c.Stopped[s.Target] - s.Before.Counters.Stopped[s.Target]; stopped > 0 {
+		return fmt.Sprintf("the quota of %s stopped its processes for %s", s.Target, figure.Duration(stopped)), nil
+	}
+	return "", nil
+}
+
 // packetsDropped finds packets that the firewall dropped. It sends some itself, because the host may be idle.
 func packetsDropped(ctx context.Context, s *Scene) (string, error) {
 	answers := ""

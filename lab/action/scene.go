@@ -3,6 +3,7 @@ package action
 import (
 	"context"
 	"slices"
+	"time"
 
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/lab/faultfs"
@@ -33,6 +34,8 @@ type Counters struct {
 	Disks []DiskCounters `json:"disks,omitempty"`
 	// Links are those of isolated hosts.
 	Links []LinkCounters `json:"links,omitempty"`
+	// Stopped is the time in which the quotas of hosts stopped their processes.
+	Stopped map[string]time.Duration `json:"stopped_ns,omitempty"`
 }
 
 // DiskCounters are the counters of one virtual disk of a volume, by which the effect of a disk fault is proven.

@@ -225,9 +225,13 @@ func writeFile(path, text string) error { return os.WriteFile(path, []byte(text)
 // period is the period of the limit of cores, in microseconds.
 const period = 100_000
 
+// limitCores limits the cores of the group; 0 is no limit.
 func (g *group) limitCores(cores float64) error {
 	quota := strconv.Itoa(max(1000, int(cores*period))) // the kernel refuses less
 	path, v2 := g.file("cpu", "cpu.cfs_quota_us", "cpu.max")
+	if cores == 0 {
+		quota = map[bool]string{true: "max", false: "-1"}[v2]
+	}
 	if v2 {
 		return writeFile(path, quota+" "+strconv.Itoa(period))
 	}

@@ -131,6 +131,9 @@ type Host interface {
 	Mend(ctx context.Context, other Host) error
 	// Slow limits the link to rate bytes per second; 0 restores the limit of the specification.
 	Slow(ctx context.Context, rate int64) error
+	// Throttle limits its processes to so many cores together; 0 restores the limit of the specification. Plain hosts
+	// return [ErrUnsupported].
+	Throttle(ctx context.Context, cores float64) error
 	// Limit limits I/O to block devices. Plain hosts return [ErrUnsupported].
 	Limit(ctx context.Context, limits []IOLimit) error
 

@@ -276,6 +276,21 @@ func (h *isolatedHost) Resume(ctx context.Context) error {
 	return nil
 }
 
+func (h *isolatedHost) Throttle(_ context.Context, cores float64) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.State() == Off {
+		return h.usable()
+	}
+	if cores == 0 {
+		cores = h.limits.Cores
+	}
+	if err := h.group().limitCores(cores); err != nil {
+		return fmt.Errorf("cannot limit the cores of host %s: %w", h.name, err)
+	}
+	return nil
+}
+
 // Control groups of version 1 do not limit the write-back of the page cache.
 func (h *isolatedHost) Limit(_ context.Context, limits []IOLimit) error {
 	h.mu.Lock()

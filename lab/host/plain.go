@@ -166,6 +166,13 @@ func (h *plainHost) Slow(_ context.Context, rate int64) error {
 	return h.unsupported("have a slower network")
 }
 
+func (h *plainHost) Throttle(_ context.Context, cores float64) error {
+	if cores == 0 {
+		return nil
+	}
+	return h.unsupported("have fewer cores")
+}
+
 func (h *plainHost) Limit(_ context.Context, limits []IOLimit) error {
 	if len(limits) == 0 {
 		return nil

@@ -27,6 +27,9 @@ type event struct {
 	known platform.Injection
 }
 
+// refusal is the error of an event that a server refused, so it did not begin.
+type refusal struct{ error }
+
 // An event that began and failed was injected, and its failure is the error.
 func (e *event) Inject(ctx context.Context) (platform.Injection, error) {
 	e.known.Manner, e.known.TakesDown, e.known.Unseats = e.action.Mode, e.action.TakesDown, e.action.Unseats()
@@ -36,6 +39,10 @@ func (e *event) Inject(ctx context.Context) (platform.Injection, error) {
 	}
 	e.known.Requested = time.Now()
 	err = do(ctx)
+	if errors.As(err, new(refusal)) {
+		e.known.Requested = time.Time{}
+		return e.known, fmt.Errorf("%s: %w", e.fault.Strike, err)
+	}
 	e.known.Effective = time.Now()
 	if err != nil {
 		e.known.Hit = false

@@ -32,7 +32,7 @@ func (e *event) stepDown(ctx context.Context) (func(context.Context) error, erro
 			return err
 		})
 		if err := server.StepDownRefused(old.Name, err); err != nil {
-			return err
+			return refusal{err}
 		}
 		var now string
 		err = e.deployment.await(ctx, "a primary after "+old.Name, func(members []record.LabMember) bool {

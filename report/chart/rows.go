@@ -28,6 +28,8 @@ type Row struct {
 	Group string // a heading is drawn where it changes
 	// Value, Low and High may be NaN.
 	Value, Low, High float64
+	// From is where a bar begins.
+	From float64
 	// Text is at the end of the row, such as "12,300 ± 2 %, n = 5".
 	Text   string
 	Colour int
@@ -163,7 +165,7 @@ func (c *Rows) row(b *builder, s Size, l rowsLayout, r Row, y float64) {
 	}
 	if l.x.drawable(r.Value) {
 		x := l.x.clamp(l.x.at(r.Value))
-		switch zero := l.x.clamp(l.x.at(0)); {
+		switch zero := l.x.clamp(l.x.at(r.From)); {
 		case c.Dots:
 			filled := "dot-" + class
 			if r.Hollow {

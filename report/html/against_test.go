@@ -44,7 +44,7 @@ func TestSeveralRunsAreCompared(t *testing.T) {
 	}
 	at := 0
 	for _, want := range []string{ // in this order
-		"<h1>Comparison of my-record (2) with my-record (1)</h1>", "<dt>Throughput</dt><dd>&#43;20.0 %", "[&#43;10.0 %, &#43;30.0 %] better, n = 6 &#43; 6",
+		"<h1>Comparison of my-record (2) with my-record (1)</h1>", "<dt>Throughput</dt><dd>+20.0 %", "[+10.0 %, +30.0 %] better, n = 6 + 6",
 		`<figcaption>Ratios to the baseline`, `<figcaption>Percentile spectrum of read`, `<figcaption>Percentile spectrum of update`,
 		"<td>load.workers</td><td>16</td><td>40</td>", "Side by side as measured.", "Disclosure of the comparison", "plimsoll compare ",
 		"<td>≠</td><td>load.workers</td><td>16</td><td>16</td><td>40</td>", "<td></td><td>load.rate</td>", "<td></td><td>Processor</td>",

@@ -6,6 +6,6 @@
 // that is data, which package report makes; package chart draws figures. This package knows no kinds of records.
 //
 // Names in a record come from users and servers and may be hostile: [report.Tidy] bounds them and takes control
-// characters out when a record is opened, html/template escapes them, and the page's content policy lets no script run
+// characters out when a record is opened, package markup escapes them, and the page's content policy lets no script run
 // but the one whose hash it names.
 package html

@@ -1,17 +1,14 @@
 package html
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"embed"
 	"encoding/base64"
 	"fmt"
-	"html/template"
 	"io"
-	"strings"
 
+	"github.com/plimsoll-bench/plimsoll/internal/markup"
 	"github.com/plimsoll-bench/plimsoll/report"
-	"github.com/plimsoll-bench/plimsoll/report/chart"
 )
 
 //go:embed assets
@@ -24,14 +21,6 @@ func Write(w io.Writer, sources []*report.Source, o report.PageOptions) error {
 		return err
 	}
 	return WritePage(w, p)
-}
-
-// frame is the data of the template.
-type frame struct {
-	*report.Page
-	Tracks        []*report.Track
-	Style, Script template.HTML
-	Policy        string
 }
 
 // StyleSheet is the style sheet of all pages, charts and live pictures included.
@@ -55,20 +44,6 @@ func hash(text string) string {
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 }
 
-var pageTemplate = template.Must(template.New("page.tmpl").Funcs(template.FuncMap{
-	"number":  func(t *report.Table, i int) bool { return i < len(t.Header) && !t.LeftAligned(i) },
-	"class":   tableClass,
-	"svg":     svg,
-	"join":    strings.Join,
-	"capital": report.Capitalised,
-}).ParseFS(assets, "assets/page.tmpl"))
-
-// svg draws a figure for a screen and for a phone.
-func svg(f *report.Figure) template.HTML {
-	//nolint:gosec // package chart escapes every text it draws
-	return template.HTML(chart.Both(f.Chart))
-}
-
 // mostPrinted is the largest number of rows of a folded table that is printed.
 const mostPrinted = 150
 
@@ -84,43 +59,34 @@ func tableClass(t *report.Table) string {
 	return ""
 }
 
-// tracks are the data of the figures over time.
-func tracks(list []report.Section) (found []*report.Track) {
-	for i := range list {
-		if list[i].Track != nil {
-			found = append(found, list[i].Track)
-		}
-		found = append(found, tracks(list[i].Parts)...)
-	}
-	return found
-}
-
 // Content is what a page has within its frame, for a page with a frame of its own, and the data of its figures.
-func Content(p *report.Page) (template.HTML, error) {
-	var b bytes.Buffer
-	if err := pageTemplate.ExecuteTemplate(&b, "part", frame{Page: p, Tracks: tracks(p.Sections)}); err != nil {
-		return "", fmt.Errorf("cannot make the page: %w", err)
-	}
-	return template.HTML(b.String()), nil //nolint:gosec // the template made it
+func Content(p *report.Page) (markup.HTML, error) {
+	var w writer
+	w.content(p)
+	w.Add("<div hidden>")
+	w.tracks(p.Sections)
+	w.Add("</div>")
+	return w.HTML(), w.problem()
 }
 
 // WritePage writes a page: one HTML file that loads nothing from elsewhere. The content policy names the hashes of its
 // own style and script, so nothing else can run in it.
-func WritePage(w io.Writer, p *report.Page) error {
+func WritePage(out io.Writer, p *report.Page) error {
 	style, script := StyleSheet(), Script()
-	f := frame{
-		Page: p, Tracks: tracks(p.Sections),
-		//nolint:gosec // both are files of this package
-		Style: template.HTML("<style>" + style + "</style>"),
-		//nolint:gosec // see above
-		Script: template.HTML("<script>" + script + "</script>"),
-		Policy: "default-src 'none'; style-src " + hash(style) + "; script-src " + hash(script) +
-			"; img-src data:; base-uri 'none'; form-action 'none'",
+	policy := "default-src 'none'; style-src " + hash(style) + "; script-src " + hash(script) +
+		"; img-src data:; base-uri 'none'; form-action 'none'"
+	var w writer
+	w.page(p, policy, markup.HTML(style), markup.HTML(script)) // files of this package
+	if err := w.problem(); err != nil {
+		return err
 	}
-	var b bytes.Buffer
-	if err := pageTemplate.Execute(&b, f); err != nil {
-		return fmt.Errorf("cannot make the page: %w", err)
-	}
-	_, err := w.Write(b.Bytes())
+	_, err := io.WriteString(out, string(w.HTML()))
 	return err
+}
+
+func (w *writer) problem() error {
+	if w.err == nil {
+		return nil
+	}
+	return fmt.Errorf("cannot make the page: %w", w.err)
 }

@@ -27,7 +27,7 @@ func TestSuitePage(t *testing.T) {
 	for _, want := range []string{
 		`<h1>Suite policy-storage (MongoDB on policy storage): 3 of 5 parts done</h1>`, `<p class="verdict warn">`, "4 disagree", "<dt>Document</dt><dd>MongoDB on VMware vSAN 6.6",
 		`<section id="p1-part"`, `<details class="part"><summary>All that it measured</summary>`, `<h3 id="p1-factor-1">client threads</h3>`,
-		`there &#43;20.2 %, here &#43;19.0 % [&#43;15.5 %, &#43;22.6 %]: agrees`, "left out: there is no mongod here", "There is no record of it.", "plimsoll report " + dir + "/parts/client-b",
+		`there +20.2 %, here +19.0 % [+15.5 %, +22.6 %]: agrees`, "left out: there is no mongod here", "There is no record of it.", "plimsoll report " + dir + "/parts/client-b",
 		"Best practices of the document", "suite.yaml", "table 2, “Software Resources”",
 	} {
 		if !strings.Contains(page, want) {

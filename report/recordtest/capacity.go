@@ -88,7 +88,7 @@ func line(name string, rate float64, e *record.LineEvent) record.LoadLine {
 	low, high, wrong := rate*0.95, rate*1.045, 0.04
 	l := record.LoadLine{Name: name, Counts: true, Status: record.LineFound, Rate: rate, Low: &low, High: &high,
 		Confidence: 0.95,
-		Trials:     5, Wrong: &wrong, Scatter: 0.02, Limit: record.LimitObjective, Event: e, Seconds: 140,
+		Trials:     5, Wrong: &wrong, Precision: 0.05, Scatter: 0.02, Limit: record.LimitObjective, Event: e, Seconds: 140,
 		Reason: "above it, p99<20ms is missed", Steps: []record.LineStep{}}
 	for i, s := range []struct {
 		phase   string

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/plimsoll-bench/plimsoll/server"
 )
 
 // diagnosticReader turns a server's data of its host (systemMetrics of getDiagnosticData) into the values of
@@ -30,12 +32,12 @@ func (r *diagnosticReader) read(d bson.Raw, now time.Time) map[string]float64 {
 	memory(d, values)
 	r.disks(d, values)
 	for name, path := range map[string]string{"network.received": "netstat/IpExt:InOctets", "network.sent": "netstat/IpExt:OutOctets"} {
-		if x, ok := at(path).number(d); ok {
+		if x, ok := server.At(path).Number(d); ok {
 			r.rates.perSecond(values, name, x)
 		}
 	}
 	for _, of := range []string{"cpu/some", "io/some", "io/full", "memory/some", "memory/full"} { // since 7.1
-		if total, ok := at("pressure/" + of + "/totalMicros").number(d); ok {
+		if total, ok := server.At("pressure/" + of + "/totalMicros").Number(d); ok {
 			r.rates.share(values, "pressure."+strings.Replace(of, "/", ".", 1), total/1e6)
 		}
 	}
@@ -48,27 +50,27 @@ func (r *diagnosticReader) cpu(d bson.Raw, values map[string]float64) {
 	for name, fields := range map[string][]string{"user": {"user_ms", "nice_ms"}, "system": {"system_ms", "irq_ms", "softirq_ms"},
 		"iowait": {"iowait_ms"}, "steal": {"steal_ms"}, "idle": {"idle_ms"}} {
 		for _, f := range fields {
-			x, ok := at("cpu/" + f).number(d)
+			x, ok := server.At("cpu/" + f).Number(d)
 			if !ok {
 				return
 			}
 			times[name] += x
 		}
 	}
-	cores, _ := at("cpu/num_cpus").number(d)
+	cores, _ := server.At("cpu/num_cpus").Number(d)
 	r.rates.cpu(values, times, int(cores))
 }
 
 // memory counts free and cached memory as available if the server does not report MemAvailable, like 4.4 and 5.0.
 func memory(d bson.Raw, values map[string]float64) {
-	total, ok := at("memory/MemTotal_kb").number(d)
+	total, ok := server.At("memory/MemTotal_kb").Number(d)
 	if !ok {
 		return
 	}
-	available, ok := at("memory/MemAvailable_kb").number(d)
+	available, ok := server.At("memory/MemAvailable_kb").Number(d)
 	if !ok {
 		for _, name := range []string{"MemFree_kb", "Cached_kb", "Buffers_kb"} {
-			x, _ := at("memory/" + name).number(d)
+			x, _ := server.At("memory/" + name).Number(d)
 			available += x
 		}
 	}
@@ -83,7 +85,7 @@ func (r *diagnosticReader) disks(d bson.Raw, values map[string]float64) {
 		if !ok {
 			continue
 		}
-		get := func(name string) float64 { x, _ := at(name).number(fields); return x }
+		get := func(name string) float64 { x, _ := server.At(name).Number(fields); return x }
 		r.rates.disk(values, e.Key(), disk{
 			reads: get("reads"), writes: get("writes"), readSectors: get("read_sectors"), writeSectors: get("write_sectors"),
 			waited: get("read_time_ms") + get("write_time_ms"), busy: get("io_time_ms"),

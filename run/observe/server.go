@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"net"
 	"os"
 	"slices"
@@ -14,6 +15,7 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
+	"github.com/plimsoll-bench/plimsoll/internal/cgroup"
 	"github.com/plimsoll-bench/plimsoll/internal/wait"
 	"github.com/plimsoll-bench/plimsoll/server"
 	"github.com/plimsoll-bench/plimsoll/store"
@@ -47,6 +49,9 @@ type watched struct {
 	again   time.Time     // of the next attempt to open it
 	away    error         // why it is not open
 	fixed   bool          // it is always the same server, named by its address
+	pids    []int         // its processes on this machine; nil if they are not known
+	sought  bool          // pids were sought
+	kernel  rates         // of its threads and control groups
 }
 
 // hosts are the machines of a deployment, each with the server that reports it.
@@ -110,9 +115,42 @@ func NewServer(address string, open Opener) Source {
 	return &watched{open: open, address: address, status: newStatusReader(), replica: &replicaReader{}, hosts: newHosts()}
 }
 
-// NewMember returns one server of a lab like [NewServer]. The lab reports its replica set and its host.
-func NewMember(address string, open Opener) Source {
-	return &watched{open: open, address: address, status: newStatusReader()}
+// NewMember returns one server of a lab like [NewServer], with its processes on this machine. The lab reports its
+// replica set and its host.
+func NewMember(address string, pids []int, open Opener) Source {
+	return &watched{open: open, address: address, status: newStatusReader(), pids: pids, sought: len(pids) > 0}
+}
+
+// process adds what the kernel of this machine says of a server that runs on it: the mean number of its threads that
+// waited for a core, and the quota of its control groups.
+func (s *watched) process(doc bson.Raw, values map[string]float64) {
+	if pid, ok := server.Number(doc, "pid"); !s.sought && ok {
+		s.sought = true
+		if up, _ := uptimeMillis.Number(doc); localServer(int(pid), time.Duration(up)*time.Millisecond) {
+			s.pids = []int{int(pid)}
+		}
+	}
+	if len(s.pids) == 0 {
+		return
+	}
+	s.kernel.begin(time.Now())
+	sum, known := 0.0, false
+	for _, pid := range s.pids {
+		for thread, waited := range runDelays(pid) {
+			if x, ok := s.kernel.rate(thread, waited.Seconds()); ok {
+				sum, known = sum+x, true
+			}
+		}
+	}
+	groups := cgroup.CPUOf(s.pids[0])
+	if cores := cgroup.Cores(groups); !math.IsInf(cores, 0) {
+		values["cpu.limit"] = cores
+		_, stopped := cgroup.Throttled(groups)
+		s.kernel.perSecond(values, "cpu.throttled", stopped.Seconds())
+	}
+	if s.kernel.end(); known {
+		values["cpu.waiting"] = sum
+	}
 }
 
 func (s *watched) Close() error {
@@ -200,6 +238,7 @@ func (s *watched) readDiagnostics(d server.Diagnostics) (Reading, error) {
 	}
 	at := d.Taken.Add(-s.ahead)
 	values, events := s.status.read(d.Status, d.Taken) // rates by the server's clock
+	s.process(d.Status, values)
 	for i := range events {
 		events[i].Time = at
 	}
@@ -227,6 +266,7 @@ func (s *watched) lookStatus(ctx context.Context, notes ...string) (Reading, err
 	}
 	now := time.Now()
 	values, events := s.status.read(doc, now)
+	s.process(doc, values)
 	r := Reading{Source: "server:" + s.name(), Values: values, Events: events, Notes: notes}
 	if len(values) == 0 {
 		return r, never("the server's serverStatus has no statistics, so the server is not sampled")
@@ -239,7 +279,7 @@ func (s *watched) lookStatus(ctx context.Context, notes ...string) (Reading, err
 
 // readSet reads the replica set. Of fixed members only the primary does.
 func (s *watched) readSet(ctx context.Context, status bson.Raw, values map[string]float64) []Event {
-	if primary, told := writablePrimary.number(status); s.fixed && (!told || primary == 0) {
+	if primary, told := writablePrimary.Number(status); s.fixed && (!told || primary == 0) {
 		return nil
 	}
 	set, err := server.QuerySet(ctx, s.client)

@@ -72,7 +72,7 @@ func TestStatusOfOneServer(t *testing.T) {
 	want := map[string]float64{
 		"opcounters.insert": 250, "opcounters.query": 0, "opcounters.update": 0, "opcounters.delete": 0, "opcounters.getmore": 0, "opcounters.command": 0,
 		"network.received": 0, "network.sent": 0, "network.requests": 0,
-		"cache.pages_read": 5, "cache.pages_requested": 500, "cache.hit_ratio": 0.99, "cache.evicted": 20, "cache.evicted_by_application": 0,
+		"connections.created": 0, "cache.pages_read": 5, "cache.pages_requested": 500, "cache.hit_ratio": 0.99, "cache.evicted": 20,
 		"cache.read_bytes": 0, "cache.written_bytes": 0, "log.syncs": 5, "log.sync_time": 3e6, "log.written_bytes": 0, "page_faults": 1,
 		"checkpoint.recent": 900e6,
 	}
@@ -193,14 +193,10 @@ func TestReplicaSet(t *testing.T) {
 
 // Every series that a server may have has the unit that its values have.
 func TestUnits(t *testing.T) {
-	for name := range gauges {
-		if unit := record.UnitOf(name); unit == "1/s" || unit == "B/s" {
-			t.Errorf("%s is a gauge, its unit is %q", name, unit)
-		}
-	}
-	for name := range counters {
-		if unit := record.UnitOf(name); unit != "1/s" && unit != "B/s" {
-			t.Errorf("%s is a rate, its unit is %q", name, unit)
+	for _, s := range server.Statistics() {
+		unit := record.UnitOf(s.Name)
+		if perSecond := unit == "1/s" || unit == "B/s"; perSecond != (s.Kind == server.Counter) {
+			t.Errorf("%s is of kind %d, its unit is %q", s.Name, s.Kind, unit)
 		}
 	}
 	for name, want := range map[string]string{"cache.hit_ratio": "share", "log.sync_time": "ns", "checkpoint.recent": "ns", "replication.lag": "ns", "memory.resident": "B", "cache.evicted": "1/s"} {
@@ -249,7 +245,7 @@ func TestNumeric(t *testing.T) {
 		"a date":         {bson.DateTime(1500), 1500, true},
 		"a text":         {"7", 0, false},
 	} {
-		got, ok := at("v").number(raw(t, bson.D{{Key: "v", Value: c.value}}))
+		got, ok := server.At("v").Number(raw(t, bson.D{{Key: "v", Value: c.value}}))
 		if ok != c.ok || ok && got != c.want {
 			t.Errorf("%s is %v, %v", name, got, ok)
 		}

@@ -37,11 +37,16 @@ func (l *lineSearch) conclude(err error) {
 	}
 	if a.Rate > 0 && a.High > 0 && !math.IsInf(a.High, 1) {
 		high, wrong := search.Rounded3(a.High), a.Wrong
-		n.High, n.Wrong = &high, &wrong
+		n.High, n.Wrong, n.Precision = &high, &wrong, float64(l.o.Search.Precision)
 	}
 	switch a.State {
 	case search.Found:
 		n.Status = record.LineFound
+		if n.Low != nil && n.Wrong != nil && *n.Wrong > 1-confidence {
+			n.Doubts = append(n.Doubts, fmt.Sprintf("the line is wrong by more than %s with a probability of %s. "+
+				"The trials are too few for the scatter of the target. Plan with the low end, %s/s, or search longer",
+				figure.Limit(n.Precision), figure.Limit(*n.Wrong), figure.Rate(*n.Low)))
+		}
 	case search.AtLeast:
 		n.Status = record.LineAtLeast
 	case search.None, search.Few:
@@ -107,6 +112,9 @@ func (l *lineSearch) reason(a search.Answer) {
 		n.Limit, n.Reason = record.LimitSamples, "no step had enough operations for its objectives. Search at higher rates, or use longer steps"
 	case n.Status == record.LineAtLeast && client != nil:
 		n.Limit, n.Reason = record.LimitClient, "at "+at(client)+" "+client.Why
+	case n.Status == record.LineAtLeast && l.o.Event:
+		n.Limit, n.Reason = record.LimitHighest, "the highest rate that was tried holds. Rates further above the line with all members up "+
+			"are not tried"
 	case n.Status == record.LineAtLeast:
 		n.Limit, n.Reason = record.LimitHighest, "the highest rate that was allowed holds. Raise search.to (--to)"
 	case client != nil && (above == nil || n.Rate == 0 && client.Offered < above.Offered):
@@ -124,8 +132,11 @@ func (l *lineSearch) reason(a search.Answer) {
 	}
 }
 
-// valueOf is what was measured of the objective of a step.
+// valueOf is what was measured of the objective of a step, or else why it is missed.
 func valueOf(s *record.LineStep) string {
+	if s.Value == nil && s.Why != "" {
+		return ": " + s.Why
+	}
 	if s.Value == nil {
 		return ""
 	}

@@ -2,6 +2,8 @@ package procedure_test
 
 import (
 	"context"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -97,5 +99,36 @@ func TestLineThatTheClientLeftOpen(t *testing.T) {
 			t.Fatalf("%v, %+v", err, l)
 		}
 		say(t, l.Doubts[0], x.says)
+	}
+}
+
+// A line whose trials do not reach the confidence at the precision says so. A line that does is not accused.
+func TestLineWithoutConfidence(t *testing.T) {
+	for _, x := range []struct {
+		noise     float64
+		precision spec.Share
+		doubted   bool
+	}{{0.1, 0.05, true}, {0, 0.1, false}} {
+		asked := spec.CapacitySearch{From: 2000, Precision: x.precision}
+		asked.Defaults()
+		g, b := queueing, base()
+		g.Noise = x.noise
+		b.Load.Duration = short
+		runner := simulatedtest.New(g, 1)
+		l, err := procedure.Line(t.Context(), procedure.LineOptions{Base: b, Objectives: tenMillis, Search: asked,
+			Pace: procedure.Pace{Step: 10 * time.Second, Trial: 25 * time.Second}},
+			func(ctx context.Context, s procedure.Step) (procedure.StepResult, error) {
+				r, err := runner.Trial(ctx, study.Request{Spec: s.Spec})
+				return procedure.StepResult{Run: r.Run, Intervals: r.Intervals}, err
+			})
+		if err != nil || l.Status != record.LineFound || l.Wrong == nil || l.Precision != float64(x.precision) {
+			t.Fatalf("%v, %+v", err, l)
+		}
+		doubted := slices.ContainsFunc(l.Doubts, func(d string) bool {
+			return strings.HasPrefix(d, "the line is wrong by more than 5 % with a probability of ")
+		})
+		if doubted != x.doubted || doubted != (*l.Wrong > 0.05) {
+			t.Errorf("noise %v: wrong with %v: %q", x.noise, *l.Wrong, l.Doubts)
+		}
 	}
 }

@@ -73,7 +73,7 @@ func (m *model) count(o Outcome, number int) {
 }
 
 // answer sums up the probabilities for what the target carries now, after the last step.
-func (m *model) answer() Answer {
+func (m *model) answer(precision float64) Answer {
 	now := make([]float64, points) // by rate
 	var a Answer
 	back, forth, at := 0.0, 0.0, 0
@@ -97,7 +97,7 @@ func (m *model) answer() Answer {
 	}
 	a.Drifts = max(back, forth) > 0.9
 	a.Low, a.Rate, a.High = m.quantile(now, sure), m.quantile(now, 0.5), m.quantile(now, 1-sure)
-	near := math.Log(1.05)
+	near := math.Log(1 + precision)
 	a.Wrong = 1
 	for i, w := range now {
 		if math.Abs(m.rate(i)-math.Log(a.Rate)) <= near {

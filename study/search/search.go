@@ -80,7 +80,7 @@ type Answer struct {
 	// if State is AtLeast.
 	Rate, Low, High float64
 	Trials          int     // steps within a tenth of Rate
-	Wrong           float64 // probability that the truth differs from Rate by more than 5 %
+	Wrong           float64 // probability that the truth differs from Rate by more than Options.Precision
 	Scatter         float64 // standard deviation of what the target carries, from step to step
 	Drift           float64 // of what it carries, per step
 	Drifts          bool    // the drift is certain
@@ -216,7 +216,7 @@ func (s *Search) confirmedAt(rate float64) bool {
 
 // around narrows and confirms around the most probable rate.
 func (s *Search) around() (Step, bool) {
-	a := s.model.answer()
+	a := s.model.answer(s.o.Precision)
 	half := max(a.Rate/a.Low, a.High/a.Rate) - 1
 	below, above, far := s.side(Below), s.side(Above), s.side(FarBelow)
 	confirmed, narrow := below.n+above.n, 0
@@ -410,7 +410,7 @@ func (s *Search) Answer() Answer {
 	if s.model == nil {
 		s.model = newModel(s.outcomes)
 	}
-	a := s.model.answer()
+	a := s.model.answer(s.o.Precision)
 	if a.Rate > s.highest() { // the model expects more than was offered: what was missed there was chance
 		return s.atLeast(low, more)
 	}

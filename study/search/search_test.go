@@ -142,7 +142,7 @@ func TestTruth(t *testing.T) {
 	type tally struct{ n, right, near, contains int }
 	kinds := map[string]*tally{}
 	var steps []int
-	right, planned, found := 0, 0, 0
+	right, planned, found, wrong, sure, stated := 0, 0, 0, 0, 0, 0.0
 	var widths []float64
 	for i := range targets {
 		g := &target{capacity: math.Exp(5 + 6*r.Float64()), cliff: i%2 == 0, noise: 0.01 + 0.09*r.Float64(), r: r}
@@ -168,6 +168,12 @@ func TestTruth(t *testing.T) {
 		k.n++
 		if near {
 			k.near++
+		} else {
+			wrong++
+		}
+		stated += a.Wrong
+		if a.Wrong <= 0.05 {
+			sure++
 		}
 		if contains {
 			k.contains++
@@ -199,6 +205,10 @@ func TestTruth(t *testing.T) {
 	t.Logf("right %d, found %d, steps %d to %d, median %d, 95 %% %d; planned %d; width of the interval: median %.3f, 95 %% %.3f", right, found,
 		steps[0], steps[targets-1], steps[targets/2], steps[targets*95/100], planned, widths[targets/2],
 		widths[targets*95/100])
+	t.Logf("wrong by more than 5 %%: %d, stated %.0f, of %d at most 5 %% is stated", wrong, stated, sure)
+	if float64(wrong) > stated {
+		t.Errorf("%d answers are wrong by more than 5 %%, and %.0f are stated", wrong, stated)
+	}
 	if right < targets*95/100 {
 		t.Errorf("%d of %d answers are right", right, targets)
 	}

@@ -366,7 +366,7 @@ func lessData(by, most float64) shed {
 				}
 			}
 		case p.Drill != nil && !p.Drill.Run.LoadPhase.Skip && p.Drill.Run.Workload.Name != "" &&
-			p.Drill.Run.Workload.Name != spec.WorkloadLedger:
+			!spec.OfDrills(p.Drill.Run.Workload.Name):
 			divide("workload.records", &p.Drill.Run.Workload.Records)
 		case p.Probe != nil && float64(p.Probe.Size) > by*(64<<20):
 			to := spec.Size(float64(p.Probe.Size)/by) >> 20 << 20

@@ -32,18 +32,19 @@ const user = "65532:65532"
 func main() {
 	out := flag.String("out", "image.tar", "the archive to write")
 	ref := flag.String("name", "", "name and tag of the image")
+	arch := flag.String("arch", runtime.GOARCH, "architecture of the program")
 	flag.Parse()
 	if flag.NArg() == 0 {
-		fmt.Fprintln(os.Stderr, "usage: image -name NAME:TAG [-out FILE] PROGRAM [ARGUMENT...]")
+		fmt.Fprintln(os.Stderr, "usage: image -name NAME:TAG [-out FILE] [-arch ARCH] PROGRAM [ARGUMENT...]")
 		os.Exit(2)
 	}
-	if err := write(*out, *ref, flag.Arg(0), flag.Args()[1:]); err != nil {
+	if err := write(*out, *ref, *arch, flag.Arg(0), flag.Args()[1:]); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 }
 
-func write(out, ref, program string, args []string) error {
+func write(out, ref, arch, program string, args []string) error {
 	tag, err := name.NewTag(ref)
 	if err != nil {
 		return err
@@ -66,7 +67,7 @@ func write(out, ref, program string, args []string) error {
 		return err
 	}
 	image, err = mutate.ConfigFile(image, &v1.ConfigFile{
-		OS: "linux", Architecture: runtime.GOARCH,
+		OS: "linux", Architecture: arch,
 		RootFS: v1.RootFS{Type: "layers", DiffIDs: config.RootFS.DiffIDs},
 		Config: v1.Config{User: user, Entrypoint: append([]string{"/" + filepath.Base(program)}, args...)},
 	})

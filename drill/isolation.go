@@ -1,0 +1,215 @@
+package drill
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/mongo"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
+	"go.mongodb.org/mongo-driver/v2/mongo/writeconcern"
+
+	"github.com/plimsoll-bench/plimsoll/drill/isolation"
+	"github.com/plimsoll-bench/plimsoll/drill/transactions"
+	"github.com/plimsoll-bench/plimsoll/internal/figure"
+	"github.com/plimsoll-bench/plimsoll/internal/replace"
+	"github.com/plimsoll-bench/plimsoll/internal/wait"
+	"github.com/plimsoll-bench/plimsoll/measure"
+	"github.com/plimsoll-bench/plimsoll/platform"
+	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/run"
+	"github.com/plimsoll-bench/plimsoll/spec"
+)
+
+// mostKept is how many transactions are kept before the oldest epochs are judged during the load: about 100 MB.
+const mostKept = 500_000
+
+// checkTransactions refuses what the workload transactions does not do.
+func checkTransactions(asked spec.Drill) error {
+	if asked.Run.Workload.Name != spec.WorkloadTransactions {
+		return nil
+	}
+	switch {
+	case asked.Run.Load.Clients > 1:
+		return errors.New("workload transactions: one process has to see all transactions. Remove clients")
+	case asked.Run.Via != "":
+		return errors.New("workload transactions: a REST service has no transactions. Remove via")
+	}
+	return nil
+}
+
+// prepareTransactions writes the registers of a round, confirmed by a majority.
+func (r *round) prepareTransactions(ctx context.Context) error {
+	asked := r.spec.Run
+	length := asked.Load.Warmup.Std() + r.spec.Measured()
+	if r.scheduler.hasEvents() {
+		length += r.spec.Recovery.Std()
+	}
+	k := transactions.New(transactions.Options{Mark: r.result.Mark, Seed: asked.Workload.Seed, Length: length,
+		Writers: max(1, int(asked.Load.Workers))})
+	r.operations.observed.keeper = k
+	if r.target.sharded() && r.target.lab != nil {
+		err := run.SpreadOver(ctx, r.target.uri, asked, []string{transactions.Collection}, true, r.drill.progress.Step)
+		if err != nil {
+			return &run.Error{Stage: run.Reaching, Err: err}
+		}
+	}
+	c, err := platform.Connect(r.target.uri, options.Client().SetServerSelectionTimeout(10*time.Second))
+	if err != nil {
+		return &run.Error{Stage: run.Reaching, Err: err}
+	}
+	defer c.Close()
+	writing := wait.Wait{Name: "write of the registers", Limit: r.drill.within(reachAtMost)}
+	err = writing.Do(ctx, func(ctx context.Context) error {
+		to := c.Database(asked.Database).Collection(transactions.Collection,
+			options.Collection().SetWriteConcern(writeconcern.Majority()))
+		docs := k.Registers()
+		for len(docs) > 0 {
+			n := min(len(docs), 1000)
+			if _, err := to.InsertMany(ctx, docs[:n], options.InsertMany().SetOrdered(false)); err != nil {
+				return fmt.Errorf("cannot write the registers of the transactions: %w", err)
+			}
+			wait.Answered(ctx)
+			docs = docs[n:]
+		}
+		return nil
+	})
+	if err != nil {
+		return &run.Error{Stage: run.Reaching, Err: err}
+	}
+	return nil
+}
+
+// isolation judges the transactions of a round with the registers of the final read.
+func (r *round) isolation(ctx context.Context, final *source) (*record.IsolationResult, error) {
+	k := r.operations.observed.keeper
+	last := make([][]isolation.Op, k.Epochs())
+	err := final.Scan(ctx, transactions.Collection, func(doc []byte) error {
+		key, epoch, ok := k.Key(doc)
+		if !ok {
+			return nil
+		}
+		n, id, ok := transactions.Register(doc)
+		if !ok {
+			return fmt.Errorf("the register %d has no n and v", key)
+		}
+		last[epoch] = append(last[epoch], isolation.Op{Key: key, N: n, ID: id})
+		return nil
+	})
+	if err != nil && !errors.Is(err, mongo.ErrNilDocument) {
+		return nil, err
+	}
+	began := time.Now()
+	promise, why := r.guarantees().isolation()
+	out := &record.IsolationResult{Promise: promise.String(), Why: why}
+	sum := isolation.Verdict{Promise: promise}
+	classes := map[isolation.Class]*record.IsolationAnomaly{}
+	var shown isolation.History // the first one with what must not be, or the first one
+	for epoch, h := range k.Take(k.Epochs()) {
+		h.Final = last[epoch]
+		v := isolation.Check(&h, promise)
+		if shown.Transactions == nil || v.Forbidden() > 0 && sum.Forbidden() == 0 {
+			shown = h
+		}
+		sum.Add(v)
+		for _, e := range v.Examples {
+			a := classes[e.Class]
+			if a == nil {
+				a = &record.IsolationAnomaly{}
+				classes[e.Class] = a
+			}
+			if len(a.Examples) < isolation.MostExamples {
+				a.Examples = append(a.Examples, h.Text(e, -r.clock.shift))
+			}
+		}
+	}
+	for class, n := range sum.Counts {
+		if n > 0 {
+			c := isolation.Class(class)
+			a := classes[c]
+			a.Class, a.Count, a.Forbidden = c.String(), n, promise.Forbids(c)
+			out.Anomalies = append(out.Anomalies, *a)
+		}
+	}
+	out.Transactions, out.Committed, out.Unknown, out.Aborted = sum.Transactions, sum.Committed, sum.Unknown, sum.Aborted
+	out.Reads, out.Edges, out.Registers, out.Complete = sum.Reads, sum.Edges, sum.Keys, sum.CompleteKeys
+	out.Seconds = time.Since(began).Seconds()
+	if out.Exported, err = r.export(shown); err != nil {
+		r.drill.find("history-unsaved", measure.Warning, "the history of transactions of round %d could not be saved for other "+
+			"checkers: %v", r.result.Number, err)
+	}
+	return out, nil
+}
+
+// mostExported is how many transactions are saved for other checkers, whose lists grow with the square of it.
+const mostExported = 1000
+
+// export saves the begin of a history for other checkers, and returns its files.
+func (r *round) export(h isolation.History) (files []string, err error) {
+	dir := filepath.Join(r.drill.o.Dir, "transactions")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	h = h.Begin(mostExported)
+	for _, format := range isolation.Formats {
+		name := fmt.Sprintf("round-%d.%s", r.result.Number, format)
+		var text bytes.Buffer
+		if err := h.Export(&text, format); err != nil {
+			return files, err
+		}
+		if err := replace.File(filepath.Join(dir, name), text.Bytes(), 0o600, false); err != nil {
+			return files, err
+		}
+		files = append(files, "transactions/"+name)
+	}
+	return files, nil
+}
+
+// isolation returns what MongoDB promises for the transactions of a round, and why.
+func (g *guarantees) isolation() (isolation.Promise, string) {
+	set, why := g.target.replicaSet(g.primaries.sees, g.members)
+	concern := g.asked.ReadConcern
+	switch {
+	case !set:
+		return isolation.Nothing, why
+	case !g.majorityWrites():
+		return isolation.Nothing, "a commit with less than w:majority promises nothing across a failover"
+	case !g.majorityLasts():
+		return isolation.Nothing, "so many members failed at once that even commits of a majority may be lost"
+	case g.target.sharded() && concern == "snapshot":
+		// The router takes the newest time that it knows as that of the snapshot, which another router may be ahead of.
+		return isolation.Snapshot, "read concern snapshot and w:majority on a sharded cluster: one snapshot for all shards, which may be " +
+			"older than what another router has shown"
+	case g.target.sharded():
+		return isolation.ReadCommitted, "read concern " + concern + " has no common snapshot of the shards"
+	case concern == "snapshot":
+		return isolation.StrongSnapshot, "read concern snapshot and w:majority on a replica set, with the reads on the primary"
+	}
+	return isolation.Snapshot, "w:majority on a replica set; each transaction reads one snapshot of the primary with every read concern"
+}
+
+// isolationText is the sentence about transactions that held.
+func isolationText(r *record.DrillRound) string {
+	i := r.Isolation
+	if i == nil {
+		return ""
+	}
+	through := ""
+	n := 0
+	for _, f := range r.Faults {
+		if f.Injected > 0 {
+			n++
+		}
+	}
+	if n > 0 {
+		through = " through " + figure.Plural(n, "fault")
+	}
+	if i.Promise == record.NoIsolation {
+		return fmt.Sprintf("nothing is promised for %s transactions%s, because %s", figure.Count(i.Committed), through, i.Why)
+	}
+	return fmt.Sprintf("%s held for %s transactions%s", i.Promise, figure.Count(i.Committed), through)
+}

@@ -1,0 +1,141 @@
+package transactions
+
+import (
+	"slices"
+	"sync"
+
+	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
+
+	"github.com/plimsoll-bench/plimsoll/drill/isolation"
+	"github.com/plimsoll-bench/plimsoll/load"
+	"github.com/plimsoll-bench/plimsoll/store"
+	"github.com/plimsoll-bench/plimsoll/workload"
+)
+
+// kept are the transactions of a session by epoch. The controller of the load may settle an abandoned one, so there is
+// a lock, which no other session takes.
+type kept struct {
+	mu      sync.Mutex
+	first   int // epoch
+	epochs  [][]isolation.Transaction
+	servers []string
+}
+
+// judged is what has been taken for judging.
+type judged struct {
+	mu    sync.Mutex
+	until int // epochs before it have been taken
+}
+
+// Settle returns the function that keeps the result of each operation of a worker that has its stream.
+func (k *Keeper) Settle(worker int) func(op *workload.Op, st *load.Settlement) {
+	return k.sessions[worker].settle
+}
+
+func (s *session) settle(_ *workload.Op, st *load.Settlement) {
+	if !s.under {
+		return
+	}
+	s.under = false
+	t := s.current
+	t.Began, t.Ended = st.Sent, st.Ended
+	switch {
+	case st.Abandoned:
+		t.Outcome, t.Ended = isolation.Unknown, 0
+	case st.Undone:
+		t.Outcome = isolation.Aborted
+	case st.Outcome == store.OK:
+		t.Outcome = isolation.Committed
+	case len(t.Ops) == 1 && t.Ops[0].Write && st.Attempts <= 1 && refused(st.Outcome):
+		t.Outcome = isolation.Aborted
+	default:
+		t.Outcome, t.Ended = isolation.Unknown, 0
+	}
+	if t.Outcome == isolation.Committed {
+		// A read without a register is in the count of wrong reads. What else the transaction read is not known.
+		t.Ops = slices.DeleteFunc(t.Ops, func(o isolation.Op) bool { return !o.Write && o.N < 0 })
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t.Server = s.server(st.Server)
+	for s.first+len(s.epochs) <= s.epoch {
+		s.epochs = append(s.epochs, nil)
+	}
+	if s.epoch >= s.first {
+		s.epochs[s.epoch-s.first] = append(s.epochs[s.epoch-s.first], t)
+	}
+}
+
+// refused reports whether an outcome of a single write proves that it was not applied.
+func refused(o store.Outcome) bool {
+	switch o {
+	case store.NotApplied, store.Overloaded, store.Rejected, store.Conflict, store.NotFound:
+		return true
+	}
+	return false
+}
+
+func (s *session) server(name string) uint16 {
+	i := slices.Index(s.servers, name)
+	if i < 0 {
+		i = len(s.servers)
+		s.servers = append(s.servers, name)
+	}
+	return uint16(i)
+}
+
+// Take returns the histories of the epochs before one, which are then forgotten, and moves their times by shift. The
+// final versions are not in them.
+func (k *Keeper) Take(before int) (histories []isolation.History) {
+	k.done.mu.Lock()
+	defer k.done.mu.Unlock()
+	for ; k.done.until < min(before, k.epochs); k.done.until++ {
+		var h isolation.History
+		for _, s := range k.sessions {
+			if s != nil {
+				s.take(k.done.until, &h)
+			}
+		}
+		histories = append(histories, h)
+	}
+	return histories
+}
+
+// take moves the transactions of an epoch into a history.
+func (s *session) take(epoch int, h *isolation.History) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	at := epoch - s.first
+	if at < 0 || at >= len(s.epochs) {
+		s.first = max(s.first, epoch+1)
+		s.epochs = nil
+		return
+	}
+	for _, t := range s.epochs[at] {
+		name := s.servers[t.Server]
+		i := slices.Index(h.Servers, name)
+		if i < 0 {
+			i = len(h.Servers)
+			h.Servers = append(h.Servers, name)
+		}
+		t.Server = uint16(i)
+		h.Transactions = append(h.Transactions, t)
+	}
+	s.first, s.epochs = epoch+1, s.epochs[at+1:]
+}
+
+// Epochs is how many epochs the load has.
+func (k *Keeper) Epochs() int { return k.epochs }
+
+// Key returns the key of a register, and its epoch; ok is false for a document of another round.
+func (k *Keeper) Key(doc []byte) (key uint32, epoch int, ok bool) {
+	v, ok := bsoncore.Document(doc).Lookup("_id").AsInt64OK()
+	if !ok || uint32(v>>32) != k.o.Mark {
+		return 0, 0, false
+	}
+	key = uint32(v) * inverse
+	return key, int(key / keysPerEpoch), int(key) < k.epochs*keysPerEpoch
+}
+
+// inverse undoes the factor of [Keeper.appendID], modulo 2^32.
+const inverse = 244002641

@@ -1,0 +1,58 @@
+package record
+
+import "strings"
+
+// NoIsolation is the promise of settings that promise nothing.
+const NoIsolation = "nothing"
+
+// IsolationResult is what the transactions of a drill show about the isolation that their settings promise.
+type IsolationResult struct {
+	// Promise is what the settings promise, in the words of the literature, such as "snapshot isolation"; "nothing" if
+	// they promise nothing. Why says which settings.
+	Promise string `json:"promise"`
+	Why     string `json:"why"`
+	// Transactions are all; Committed had an effect, Unknown have no answer and nobody saw them, Aborted had no effect.
+	Transactions int64 `json:"transactions"`
+	Committed    int64 `json:"committed"`
+	Unknown      int64 `json:"unknown,omitempty"`
+	Aborted      int64 `json:"aborted,omitempty"`
+	// Reads are versions that committed transactions read, Edges the dependencies between transactions.
+	Reads int64 `json:"reads"`
+	Edges int64 `json:"edges"`
+	// Registers are documents that were used, and Complete those of which every version was seen. Only there a missing
+	// write is noticed by the transactions alone.
+	Registers int64 `json:"registers"`
+	Complete  int64 `json:"complete"`
+	// Anomalies are those that were found, the worst first. Counts of cycles are lower bounds.
+	Anomalies []IsolationAnomaly `json:"anomalies,omitempty"`
+	// Exported are files of the record with transactions of one epoch for other checkers: EDN and JSON for Elle, and lines
+	// for Plume.
+	Exported []string `json:"exported,omitempty"`
+	// Seconds is how long judging took.
+	Seconds float64 `json:"seconds"`
+}
+
+// IsolationAnomaly is a class of anomalies.
+type IsolationAnomaly struct {
+	Class     string `json:"class"`
+	Count     int64  `json:"count"`
+	Forbidden bool   `json:"forbidden,omitempty"`
+	// Examples are at most five. The first line of each says what is wrong, then follow the transactions and why each
+	// comes before the next one.
+	Examples [][]string `json:"examples,omitempty"`
+}
+
+// Forbidden returns how many anomalies the promise excludes, and their classes in words.
+func (r *IsolationResult) Forbidden() (n int64, classes string) {
+	if r == nil {
+		return 0, ""
+	}
+	var names []string
+	for _, a := range r.Anomalies {
+		if a.Forbidden {
+			n += a.Count
+			names = append(names, a.Class)
+		}
+	}
+	return n, strings.Join(names, ", ")
+}

@@ -1,0 +1,217 @@
+package record
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/plimsoll-bench/plimsoll/measure"
+	"github.com/plimsoll-bench/plimsoll/measure/limit"
+)
+
+// sustains is the share of the offered rate from which it counts as achieved.
+const sustains = 0.98
+
+// LimitStep is what a run shows of the limit of its target: a step of a ladder of loads.
+func (r *Run) LimitStep() limit.Step {
+	p := r.Phase("measure")
+	if p == nil {
+		return limit.Step{}
+	}
+	s := limit.Step{Offered: p.Rates.Offered, Achieved: p.Rates.Achieved, Workers: p.Workers, Anatomy: r.Anatomy,
+		Signals: map[string]float64{}}
+	s.Sustained = p.Rates.Offered == 0 || p.Rates.Achieved >= sustains*p.Rates.Offered
+	for _, f := range r.Validity {
+		if f.Severity != measure.Note && (f.ID == "client-limited" || f.ID == "client-cpu" ||
+			slices.Contains(measure.OfProcess(), f.ID)) {
+			s.Client = append(s.Client, f.ID)
+		}
+	}
+	if p.All.Response != nil {
+		s.Latency = p.All.Response.Mean / 1e9
+	}
+	if p.All.PoolWait != nil && p.All.Service != nil && p.All.Service.Mean > 0 {
+		waited := p.All.PoolWait.Mean * float64(p.All.PoolWait.Count)
+		s.Signals[limit.SignalPool] = waited / (p.All.Service.Mean * float64(max(1, p.All.Service.Count)))
+	}
+	if r.Target.RoundTrip > 0 {
+		s.Signals[limit.SignalRoundTrip] = float64(r.Target.RoundTrip) / 1e9
+	}
+	of := SeriesValues(r.Series)
+	l := limitReader{r: r, of: of, step: &s}
+	l.servers(p)
+	l.hosts()
+	return s
+}
+
+// limitReader reads the series of a run for a step.
+type limitReader struct {
+	r    *Run
+	of   Values
+	step *limit.Step
+}
+
+func (l *limitReader) get(source, name string) float64 {
+	x, _ := l.of(source, name)
+	return x
+}
+
+// serves says whether a server serves operations of clients, and does not only replicate.
+func (l *limitReader) serves(name string) bool {
+	return l.step.Anatomy != nil && slices.Contains(l.step.Anatomy.Servers, name)
+}
+
+// servers sets the signals of the servers, each by the server where it is largest.
+func (l *limitReader) servers(p *PhaseResult) {
+	signals := l.step.Signals
+	most := func(name string, x float64) {
+		if have, ok := signals[name]; !ok || x > have {
+			signals[name] = x
+		}
+	}
+	cpu := 0.0
+	inLab := l.r.Lab != nil
+	for _, source := range l.r.serverSources() {
+		name := strings.TrimPrefix(source, "server:")
+		if cores, ok := l.of(source, "cpu.limit"); ok && !inLab { // those of labs are limits of their hosts
+			l.step.Resources = append(l.step.Resources, limit.Resource{Label: limit.CPU,
+				Where: "the control group of " + name, Capacity: cores,
+				Used: l.get(source, "cpu.used"), Throttled: l.get(source, "cpu.throttled"), Waiting: l.get(source,
+					"cpu.waiting"),
+				Behind: !l.serves(name)})
+		}
+		if !l.serves(name) {
+			if lag, ok := l.of(source, "replication.lag"); ok {
+				l.step.Secondaries = append(l.step.Secondaries, limit.Secondary{Name: name, Lag: lag / 1e9,
+					Sync: l.get(source, "log.sync_time") / 1e9, CPU: l.shareOfHost(name)})
+			}
+			continue
+		}
+		if free, ok := l.of(source, "connections.available"); ok {
+			if have, known := signals[limit.SignalFree]; !known || free < have {
+				signals[limit.SignalFree] = free
+			}
+		}
+		most(limit.SignalRejected, l.get(source, "connections.rejected"))
+		cpu += l.get(source, "cpu.used")
+		if writes := l.get(source, "ended.writes"); writes > 0 {
+			most(limit.SignalConflicts, max(l.get(source, "write_conflicts"), l.get(source, "update_conflicts"))/writes)
+		}
+		if all := l.get(source, "ended.reads") + l.get(source, "ended.writes"); all > 0 {
+			most(limit.SignalPages, l.get(source, "cache.pages_read")/all)
+			most(limit.SignalWaits, l.get(source, "locks.waits")/all)
+		}
+		most(limit.SignalLagged, max(l.get(source, "flow_control.lagged_time"), l.get(source, "flow_control.lagged")))
+		most(limit.SignalNoTicket, max(l.get(source, "tickets.read.exhausted"), l.get(source,
+			"tickets.write.exhausted")))
+		most(limit.SignalDirty, l.get(source, "cache.dirty_share"))
+		most(limit.SignalUsed, l.get(source, "cache.used_share"))
+		most(limit.SignalSyncing, min(1, l.get(source, "log.syncs")*l.get(source, "log.sync_time")/1e9))
+	}
+	if cpu > 0 && p.Rates.Achieved > 0 {
+		signals[limit.SignalCPUEach] = cpu / p.Rates.Achieved
+	}
+}
+
+// member is the member of a lab with an address, nil if there is none.
+func (l *limitReader) member(address string) *LabMember {
+	if l.r.Lab == nil {
+		return nil
+	}
+	i := slices.IndexFunc(l.r.Lab.Members, func(m LabMember) bool { return m.Address == address })
+	if i < 0 {
+		return nil
+	}
+	return &l.r.Lab.Members[i]
+}
+
+// shareOfHost is the share of the cores of its host that a member of a lab uses, 0 if it is unknown.
+func (l *limitReader) shareOfHost(address string) float64 {
+	m := l.member(address)
+	if m == nil {
+		return 0
+	}
+	for _, h := range l.r.Lab.Hosts {
+		if cores := cmp.Or(h.Cores, l.r.Environment.Cores); h.Name == m.Host && cores > 0 {
+			return l.get("host:"+l.r.Lab.Name+"/"+h.Name, "cpu.used") / cores
+		}
+	}
+	return 0
+}
+
+// hosts adds the processors and disks of the machines, and those of the hosts of a lab.
+func (l *limitReader) hosts() {
+	waiting := 0.0 // threads of all servers on this machine
+	for _, source := range l.r.serverSources() {
+		waiting += l.get(source, "cpu.waiting")
+	}
+	var names []string
+	for _, s := range l.r.Series {
+		if name, ok := strings.CutPrefix(s.Source, "host:"); ok && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	for _, name := range names {
+		if l.r.Lab != nil && strings.HasPrefix(name, l.r.Lab.Name+"/") {
+			l.labHost(strings.TrimPrefix(name, l.r.Lab.Name+"/"))
+			continue
+		}
+		l.machine(name, waiting)
+	}
+}
+
+// machine adds a machine. Where the kernel counts no waits of servers, tasks that wait for a core most of the time
+// count as a queue.
+func (l *limitReader) machine(name string, waiting float64) {
+	source := "host:" + name
+	if name != l.r.Environment.Host {
+		waiting = 0
+	}
+	if share, ok := l.of(source, "cpu.busy"); ok && share > 0 {
+		cores := cmp.Or(l.get(source, "cpu.used")/share, 1)
+		if l.get(source, "pressure.cpu.some") >= 0.5 {
+			waiting = max(waiting, cores)
+		}
+		l.step.Resources = append(l.step.Resources, limit.Resource{Label: limit.CPU, Where: name, Used: share * cores,
+			Capacity: cores,
+			Waiting:  waiting})
+	}
+	for _, s := range l.r.Series {
+		disk, ok := strings.CutSuffix(strings.TrimPrefix(s.Name, "disk."), ".utilisation")
+		if s.Source != source || !ok {
+			continue
+		}
+		get := func(name string) float64 { return l.get(source, "disk."+disk+"."+name) }
+		label := limit.DiskReads
+		if get("write_bytes") > get("read_bytes") {
+			label = limit.DiskWrites
+		}
+		l.step.Resources = append(l.step.Resources, limit.Resource{Label: label, Where: disk + " of " + name,
+			Used: s.Mean, Capacity: 1,
+			Waiting: max(0, get("await")/1e9*(get("reads")+get("writes"))-1)})
+	}
+}
+
+// labHost adds the processors of a host of a lab that has a limit of its own.
+func (l *limitReader) labHost(name string) {
+	i := slices.IndexFunc(l.r.Lab.Hosts, func(h LabHost) bool { return h.Name == name })
+	if i < 0 || l.r.Lab.Hosts[i].Cores <= 0 {
+		return
+	}
+	x := limit.Resource{Label: limit.CPU, Where: "host " + name, Capacity: l.r.Lab.Hosts[i].Cores, Behind: true,
+		Used: l.get("host:"+l.r.Lab.Name+"/"+name, "cpu.used"), Throttled: l.get("host:"+l.r.Lab.Name+"/"+name,
+			"cpu.throttled")}
+	routers := true
+	for _, m := range l.r.Lab.Members {
+		if m.Host != name {
+			continue
+		}
+		x.Behind = x.Behind && !l.serves(m.Address)
+		routers = routers && m.Kind == "mongos"
+		x.Waiting += l.get("server:"+m.Address, "cpu.waiting")
+	}
+	if routers {
+		x.Label = limit.Router
+	}
+	l.step.Resources = append(l.step.Resources, x)
+}
