@@ -41,6 +41,7 @@ docs/trust
 docs/study
 docs/lab
 docs/platform
+docs/transactions
 docs/agents
 docs/workloads
 docs/recording
