@@ -189,7 +189,7 @@ reference: ## docs/reference, generated from the code
 	$(GO) test ./cmd/plimsoll -run '^TestReferenceOfFlags$$' -count=1 -update
 	$(GO) test ./record/schema -run '^TestReferenceOfKeys$$' -count=1 -update
 	$(GO) test ./fault -run '^TestReferenceHasTheTable$$' -count=1 -update
-	$(GO) test ./run/observe -run '^TestReferenceOfSamples$$' -count=1 -update
+	$(GO) test ./server -run '^TestReferenceOfSamples$$' -count=1 -update
 	$(GO) test ./internal/repotest -run '^TestReferenceOfFindings$$' -count=1 -findings
 	$(GO) test ./liars -run '^TestPageIsRendered$$' -count=1 -update
 

@@ -228,6 +228,38 @@ func reference(all []family, by map[string]result) string {
 	return b.String()
 }
 
+// confusion is the matrix of what was planted and what was named.
+func (f family) confusion(b *strings.Builder, res result) {
+	if !f.matrix {
+		return
+	}
+	var labels []string
+	for _, c := range res.Rows {
+		for label := range c.Named {
+			if !slices.Contains(labels, label) {
+				labels = append(labels, label)
+			}
+		}
+	}
+	slices.Sort(labels)
+	if len(labels) == 0 {
+		return
+	}
+	fmt.Fprintf(b, "\nPlanted (rows) and named (columns):\n\n| planted | %s |\n|---|%s\n", strings.Join(labels,
+		" | "), strings.Repeat("---:|", len(labels)))
+	for _, r := range f.rows {
+		c, ok := res.rowOf(r.name)
+		if !ok || len(c.Named) == 0 {
+			continue
+		}
+		fmt.Fprintf(b, "| `%s` |", r.name)
+		for _, label := range labels {
+			fmt.Fprintf(b, " %d |", c.Named[label])
+		}
+		b.WriteByte('\n')
+	}
+}
+
 // blind lists the lies that a verdict does not find.
 func (f family) blind(b *strings.Builder) {
 	if len(f.notFound) == 0 {

@@ -1,4 +1,4 @@
-package observe
+package server
 
 import (
 	"flag"
@@ -38,8 +38,7 @@ The source is ` + "`server:HOST`" + `. Where servers of different releases have 
 `
 
 // samplesTail has the series that are calculated from others.
-const samplesTail = "| `cache.evicted` | per second | clean and dirty pages evicted |\n" +
-	"| `cache.hit_ratio` | share | 1 − pages read / pages requested |\n" +
+const samplesTail = "| `cache.hit_ratio` | share | 1 − pages read / pages requested |\n" +
 	"| `cache.used_share`, `cache.dirty_share` | share | of the maximum |\n" +
 	"| `checkpoint.recent` | time | of the last checkpoint |\n" +
 	"| `flow_control.writes` | per second | inserts, updates and deletes under flow control |\n" +
@@ -49,39 +48,24 @@ const samplesTail = "| `cache.evicted` | per second | clean and dirty pages evic
 
 // The reference has each field of serverStatus that is sampled: run the test with -update to write it anew.
 func TestReferenceOfSamples(t *testing.T) {
-	rows := map[string]string{}
-	add := func(name, value string, fields ...field) {
-		var paths []string
-		for _, f := range fields {
-			for _, path := range f {
-				paths = append(paths, "`"+strings.Join(path, ".")+"`")
+	kinds := map[StatisticKind]string{Gauge: "as it is", Counter: "per second", Time: "operations, or share of the time", Mean: "mean time"}
+	var rows []string
+	for _, s := range statistics {
+		var places []string
+		for _, f := range s.Terms {
+			for _, p := range f {
+				place := "`" + strings.Join(p.Path, ".") + "`"
+				if p.Since != "" {
+					place += " (from " + p.Since + ")"
+				}
+				places = append(places, place)
 			}
 		}
-		rows[name] = fmt.Sprintf("| `%s` | %s | %s |\n", name, value, strings.Join(paths, ", "))
+		rows = append(rows, fmt.Sprintf("| `%s` | %s | %s |\n", s.Name, kinds[s.Kind], strings.Join(places, ", ")))
 	}
-	for name, f := range gauges {
-		add(name, "as it is", f)
-	}
-	for name, f := range counters {
-		add(name, "per second", f)
-	}
-	for name, f := range timed {
-		add(name, "share of the time, or threads", f)
-	}
-	for name, a := range averages {
-		add(name, "mean time", a.total)
-	}
-	var names []string
-	for name := range rows {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	text := samplesHead
-	for _, name := range names {
-		text += rows[name]
-	}
-	text += samplesTail
-	const page = "../../docs/reference/samples.md"
+	slices.Sort(rows)
+	text := samplesHead + strings.Join(rows, "") + samplesTail
+	const page = "../docs/reference/samples.md"
 	if *update {
 		if err := os.WriteFile(page, []byte(text), 0o644); err != nil {
 			t.Fatal(err)
