@@ -71,7 +71,7 @@ func TestOutageWithAMomentOfSuccesses(t *testing.T) {
 		{12 * time.Second, 1500 * time.Millisecond, 12 * time.Second, 12 * time.Second, time.Millisecond, 2},
 		{800 * time.Millisecond, 10 * time.Millisecond, 800 * time.Millisecond, 800 * time.Millisecond, time.Millisecond, 1},
 		{4 * time.Second, 300 * time.Millisecond, time.Second, 4 * time.Second, time.Millisecond, 2},
-		{1500 * time.Millisecond, 500 * time.Millisecond, 1500 * time.Millisecond, 2 * time.Second, 500 * time.Millisecond, 1},
+		{1500 * time.Millisecond, time.Second / 2, 1500 * time.Millisecond, 2 * time.Second, time.Second / 2, 1},
 	} {
 		back := 10*time.Second + is.first + is.moment
 		all := course{slices: sum(made(back, is.step, 10*time.Second, 10*time.Second+is.first),

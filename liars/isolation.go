@@ -39,7 +39,7 @@ func isolationFamily() family {
 	}
 	for _, p := range isolationtest.Plants {
 		promise := isolation.StrongSnapshot
-		f.rows = append(f.rows, row{name: p.Name, lie: said[p.Name], goal: everyOne, small: 6, full: 210,
+		f.rows = append(f.rows, row{name: p.Name, lie: said[p.Name], goal: everyOne, small: 6, full: 123,
 			try: func(_ context.Context, t *trial) (answer, error) { return plantedTransaction(t, &p, promise) }})
 	}
 	for _, h := range []struct {
@@ -56,9 +56,9 @@ func isolationFamily() family {
 		{"stale-at-session", "a stale snapshot in real time, where sessions are promised", "stale-in-real-time",
 			isolation.SessionSnapshot},
 	} {
-		full := 210
+		full := 123
 		if h.plant == "" {
-			full = 1000
+			full = 600
 		}
 		f.rows = append(f.rows, row{name: h.name, honest: h.honest, goal: none, small: 6, full: full,
 			try: func(_ context.Context, t *trial) (answer, error) {

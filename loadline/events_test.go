@@ -245,7 +245,8 @@ func checkLossAboveARate(t *testing.T, first string, given spec.Capacity) {
 	b.changes = func(_ float64, d *record.Drill) {
 		d.Verdict, d.Reasons = record.Unknown, []string{"only 8 checked writes acknowledged"}
 	}
-	if l := b.resumeAt(t, first, given).Lines[1]; l.Status != record.LineFound || !slices.ContainsFunc(l.Doubts, uncertain) {
+	l := b.resumeAt(t, first, given).Lines[1]
+	if l.Status != record.LineFound || !slices.ContainsFunc(l.Doubts, uncertain) {
 		t.Errorf("%s: losses that cannot be seen: %q", l.Status, l.Doubts)
 	}
 }

@@ -122,7 +122,8 @@ func capacityFacts(c *record.Capacity) []Fact {
 		address = c.Target.Address
 	}
 	return Facts("target", Disclosed(cmp.Or(run.Target, address), capacitySoftware(c)), "server", capacityEngine(c),
-		"workload", run.Workload.Name, "durability", run.Durability.Name, "objectives", strings.Join(c.Objectives, ", "), "time", capacityTime(c), "begun", begun(&c.Head))
+		"workload", run.Workload.Name, "durability", run.Durability.Name, "objectives", strings.Join(c.Objectives, ", "),
+		"time", capacityTime(c), "begun", begun(&c.Head))
 }
 
 // capacityTime is the time of a search, and the planned one, "" before its end.
@@ -179,15 +180,17 @@ func linesSection(c *record.Capacity) Section {
 			rate += " (safe)"
 		}
 		outage, recovery, lost := eventCells(l.Event)
-		s.Table.row(l.Name, rate, interval, outage, recovery, lost, yesNo(l.Counts),
+		counts := "-"
+		if slices.ContainsFunc(c.Lines, func(l record.LoadLine) bool { return !l.Counts }) {
+			counts = yesNo(l.Counts)
+		}
+		s.Table.row(l.Name, rate, interval, outage, recovery, lost, counts,
 			cmp.Or(l.Problem, l.Reason, string(l.Status)))
 	}
 	if c.Safe != "" && len(c.Lines) > 1 {
 		s.Lines = []string{"safe: the lowest rate of the lines that count, which the deployment carries during each of their events"}
 	}
-	if !slices.ContainsFunc(c.Lines, func(l record.LoadLine) bool { return l.Event != nil }) {
-		s.Table.Wide = []int{3, 4, 5, 6}
-	}
+	s.Table.dropEmpty()
 	return s
 }
 
@@ -357,16 +360,17 @@ func eventText(e *record.LineEvent) string {
 // capacityNext is the next command, and what it is for.
 func capacityNext(c *record.Capacity) Next {
 	l, p := headLine(c), c.Now
+	mongo := func(address string) bool { return strings.HasPrefix(address, "mongodb") }
 	switch {
 	case c.Status == record.Interrupted || c.Status == record.Killed:
 		return Next{"plimsoll capacity resume DIR", "continue"}
 	case c.Specification == nil || l == nil || !l.Has():
 		return Next{}
-	case p != nil && p.Apart != nil && *p.Apart > sameMix:
-		return Next{"plimsoll workload record " + shellword.Quote(cmp.Or(p.Address, "mongodb://HOST/DATABASE")) +
-			" --profile all --for 10m -o own.yaml", "a workload of the present operations, to measure their line"}
-	case p == nil && Disclosure(capacitySoftware(c)) == "":
-		return Next{"plimsoll capacity DIR --now mongodb://HOST", "how much of it a deployment has now"}
+	case p != nil && p.Apart != nil && *p.Apart > sameMix && mongo(p.Address):
+		return Next{"plimsoll workload record " + shellword.Quote(p.Address) + " --profile all --for 10m -o own.yaml",
+			"a workload of the present operations, to measure their line"}
+	case p == nil && mongo(c.Specification.Run.Target) && Disclosure(capacitySoftware(c)) == "":
+		return Next{"plimsoll capacity DIR --now", "how much of it the deployment has now"}
 	}
 	need := fmt.Sprintf("ops=%.0f,%s", 2*l.Rate, strings.Join(c.Objectives, ","))
 	return Next{"plimsoll size DIR --need " + shellword.Quote(need), "nodes for twice the load"}
@@ -447,7 +451,10 @@ func hullFigure(c *record.Capacity) *Figure {
 		return nil
 	}
 	h.Description = "A hull with load lines at their heights. " + strings.Join(words, ". ") + "."
-	note := "The height is the load. The disc is at the safe load, the lowest line that counts. Vertical bars are intervals."
+	note := "The height is the load. Vertical bars are intervals."
+	if c.Safe != "" {
+		note += " The disc is at the safe load, the lowest line that counts."
+	}
 	if p := c.Now; p != nil {
 		scale := cmp.Or(p.PerOperation, 1)
 		h.Title = "Load lines and the present load"

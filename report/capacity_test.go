@@ -170,8 +170,15 @@ func TestCapacityWithALineWithoutRate(t *testing.T) {
 		d.Short[0].Text != "kill:secondary: acknowledged writes were lost" {
 		t.Errorf("%s %q %+v", d.Grade, d.Answer, d.Short)
 	}
+	single, several := linesSection(recordtest.Capacity{}.Record()).Table.Header, d.Summary.Header
+	if got := strings.Join(single, ", "); got != "line, ops/s, interval, limit" || slices.Contains(several, "counts") {
+		t.Errorf("without events, the columns are %s; with events %q", got, several)
+	}
 	l.Counts = false
 	c.FindSafe()
+	if d = Of(c); !slices.Contains(d.Summary.Header, "counts") {
+		t.Errorf("with a line that does not count, the columns are %q", d.Summary.Header)
+	}
 	if d = Of(c); !strings.Contains(d.Answer, "carries 2,200 operations/s") || len(d.Short) > 0 {
 		t.Errorf("%q %+v", d.Answer, d.Short)
 	}

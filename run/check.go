@@ -10,6 +10,7 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/x/mongo/driver/connstring"
 
+	"github.com/plimsoll-bench/plimsoll/internal/mongouri"
 	"github.com/plimsoll-bench/plimsoll/internal/nearest"
 	"github.com/plimsoll-bench/plimsoll/lab/topology"
 	"github.com/plimsoll-bench/plimsoll/measure"
@@ -117,10 +118,18 @@ func CheckObjectives(asked spec.Run, classes []workload.Class) error {
 
 // checkAddress checks an address that needs no query of a name server.
 func checkAddress(uri string) error {
-	if strings.HasPrefix(uri, "mongodb+srv://") {
-		return nil
+	address, err := mongouri.Parse(uri)
+	if err == nil {
+		var known mongouri.Address
+		if known, _, err = address.Known(); err != nil {
+			return &store.AddressError{Address: store.Redact(uri), Problem: err.Error()}
+		}
+		if address.Scheme == "mongodb+srv" {
+			return nil
+		}
+		_, err = connstring.ParseAndValidate(known.String())
 	}
-	if _, err := connstring.ParseAndValidate(uri); err != nil {
+	if err != nil {
 		// The text of the parser may contain a password.
 		return &store.AddressError{Address: store.Redact(uri), Problem: "it cannot be read: write mongodb://HOST:PORT/?OPTION=VALUE, with the signs @ : / % in a password percent-encoded"}
 	}

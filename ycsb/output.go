@@ -166,6 +166,11 @@ func (c *conclusion) operations() int64 { return c.sink.collector.Operations() -
 func (c *conclusion) explain(overall *ycsbtext.Overall) {
 	c.sink.explainFailures()
 	t := c.sink.total
+	if !c.settings.load && t.NotFound*100 > t.Attempted {
+		c.note("%.3g %% of the operations found no record, because fewer are loaded than recordcount=%d says. Finding none is cheaper, "+
+			"so the throughput is too high. Load the data set with the same recordcount, or set recordcount to the number of records",
+			100*float64(t.NotFound)/float64(t.Attempted), c.params.Records)
+	}
 	if bad := t.Attempted - t.Succeeded; bad > 0 {
 		c.note("%s of %s operations did not succeed; Throughput counts them, as YCSB does. Successful operations only: %s/s",
 			figure.Count(bad), figure.Count(t.Attempted), figure.Rate(float64(t.Succeeded)/c.report.End.Seconds()))

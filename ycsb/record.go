@@ -2,6 +2,7 @@ package ycsb
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/load"
@@ -10,6 +11,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/run"
 	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/store"
+	"github.com/plimsoll-bench/plimsoll/workload"
 )
 
 // recorder keeps a call as a record (plimsoll.out) for `plimsoll show`, which shows more than YCSB's lines.
@@ -50,15 +52,27 @@ func (r *call) address() string {
 	return store.Redact(r.url.url)
 }
 
-// specification is the equivalent for `plimsoll run`, with all properties as parameters.
+// specification is the equivalent for `plimsoll run`. The properties of the core workload are its parameters. Those of
+// the client and of databases are labels, because the specification has what they mean, and comparisons ignore labels.
 func (r *call) specification() spec.Run {
 	s := spec.Run{Target: "embedded:" + r.props.values["embedded.dir"], Client: r.settings.client,
 		Labels: map[string]string{"ycsb": r.args.command}}
+	params := map[string]string{}
+	core := workload.YCSBProperties()
+	for name, value := range r.props.values {
+		switch {
+		case name == "plimsoll.out": // the record itself
+		case slices.ContainsFunc(core, func(p workload.Param) bool { return p.Name == name }):
+			params[name] = value
+		default:
+			s.Labels[name] = store.Redact(value)
+		}
+	}
 	if r.url != nil {
 		s.Target, s.Database = r.url.url, r.url.database
 	}
 	s.Workload = spec.Workload{Name: "ycsb", Mode: "ycsb", Seed: r.settings.seed,
-		Records: spec.Count(r.params.Records), Params: r.props.values}
+		Records: spec.Count(r.params.Records), Params: params}
 	s.Load = spec.Load{Workers: spec.Count(r.settings.threads), Pace: spec.Rate(r.settings.pacePerThread()),
 		Duration: spec.Duration(r.settings.maxTime), Operations: spec.Count(r.settings.operations),
 		Timeout: spec.Duration(r.settings.timeout)}

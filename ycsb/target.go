@@ -32,12 +32,15 @@ func targetFrom(p *properties, threads int) (*target, error) {
 		return nil, hinted(Usage, fmt.Errorf("mongodb.url is not a MongoDB address: %w", err),
 			"it has the form mongodb://host1:port1,host2:port2/database?options or mongodb+srv://host/database?options")
 	}
-	u := &target{address: address, database: "ycsb"}
+	known, notes, err := address.Known()
+	if err != nil {
+		return nil, failed(Usage, fmt.Errorf("mongodb.url: %w", err))
+	}
+	u := &target{address: known, database: "ycsb", notes: notes}
 	if name := address.Database(); isGiven && name != "" && name != "admin" {
 		u.database = name
 	}
 	u.addOldProperties(p)
-	u.dropUnsupported()
 	u.sizePool(threads)
 	u.url = u.address.String()
 	return u, nil
@@ -99,21 +102,6 @@ func (u *target) addChoice(p *properties, property string, choices map[string]ur
 		return
 	}
 	u.add(o.name, o.value)
-}
-
-// unsupportedOptions are options of old Java drivers without an equivalent today.
-var unsupportedOptions = []string{"waitQueueMultiple", "slaveOk", "safe", "fsync"}
-
-func (u *target) dropUnsupported() {
-	for _, name := range unsupportedOptions {
-		if u.address.Drop(name) {
-			u.note("the option %s in mongodb.url is ignored: only old Java drivers have it", name)
-		}
-	}
-	if v, ok := u.address.Option("j"); ok { // the old name of journal
-		u.address.Drop("j")
-		u.add("journal", v)
-	}
 }
 
 // javaPoolSize is the default size of the connection pool of the Java driver.

@@ -37,8 +37,12 @@ func refused(f *record.Failures) string { return strings.Join(f.Refused, "\n") }
 // A third of the failures hits a primary, and each of them is an outage as in the drills.
 func TestFailures(t *testing.T) {
 	drills := []Drilled{drilled("a", "elect-fast", 1.9, 2, 2.1), drilled("b", "elect-fast", 1.95, 2.05)}
+	drills[0].Specification.Run.Target = "lab:three"
 	f := failuresOf(t, "shards=333,ops=333k,kill=300", drills...)
 	y := f.Year
+	if f.Target != "lab:three" {
+		t.Errorf("the target is %q", f.Target)
+	}
 	if y == nil || len(f.Checks) != 2 || math.Abs(y.Failures-300) > 6 || math.Abs(y.Outages-100) > 5 ||
 		y.Longest.High > 2.2 {
 		t.Fatalf("%q, %+v, checks %+v", refused(f), y, f.Checks)

@@ -69,8 +69,8 @@ func TestCapacityOfAPlatform(t *testing.T) {
 		t.Fatalf("exit code %d, %v, %+v: %s", code, err, c, output)
 	}
 	l := c.Line("kill:secondary")
-	if code != exitSuccess || l == nil || l.Status != record.LineAtLeast || l.Event == nil || l.Event.Drills < 2 || l.Event.Lost != 0 ||
-		l.Event.Recovery == nil || *l.Event.Recovery <= 0 {
+	if code != exitSuccess || l == nil || l.Status != record.LineAtLeast || l.Event == nil || l.Event.Drills < 2 ||
+		l.Event.Lost != 0 || l.Event.Recovery == nil || *l.Event.Recovery <= 0 {
 		t.Errorf("exit code %d, %+v: %s", code, l, output)
 	}
 	if _, output := plimsoll(t, "platform", "status"); strings.Contains(output, set.Addresses[0]) {

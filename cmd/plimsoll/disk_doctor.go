@@ -128,6 +128,9 @@ func examine(ctx context.Context, env *environment, dir, uri, probe string) (*re
 		}
 	}
 	if uri != "" {
+		if err := noteOptions(env, uri); err != nil {
+			return nil, err
+		}
 		out.URI = store.Redact(uri)
 		var facts server.Facts
 		var err error

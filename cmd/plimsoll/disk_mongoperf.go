@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 
 func newMongoperfCommand(env *environment) *cobra.Command {
 	var step string
+	var force bool
 	cmd := &cobra.Command{
 		Use:   "mongoperf < CONFIG",
 		Short: "Replace mongoperf: the same configuration and the same output",
@@ -35,6 +37,7 @@ test file is removed. At the end, a summary with latencies goes to standard erro
 			if err != nil {
 				return withExit(exitUsage, err)
 			}
+			c.Forced = force
 			var length spec.Duration
 			if step != "" {
 				if length, err = spec.ParseDuration(step); err != nil {
@@ -44,24 +47,27 @@ test file is removed. At the end, a summary with latencies goes to standard erro
 			ctx, stop := untilInterrupt(cmd.Context(), env)
 			defer stop()
 			p, err := mongoperf.Run(ctx, c, ".", time.Duration(length), env.stdout,
-				func(text string) { fmt.Fprintf(env.stderr, "plimsoll: %s\n", report.Clean(text)) })
+				func(text string) { fmt.Fprintf(env.stderr, "plimsoll: %s\n", report.Clean(mongoperf.Advice(text))) })
 			if p != nil {
 				mongoperfSummary(env, p)
 			}
 			if err != nil {
-				return diskError(err)
+				var failed *exitError
+				errors.As(diskError(err), &failed)
+				return withExit(failed.code, errors.New(mongoperf.Advice(err.Error())))
 			}
 			return nil
 		},
 	}
 	cmd.Flags().StringVar(&step, "step", "", "`time` of each number of threads, including the last (default 8s; the last until Ctrl-C)")
+	cmd.Flags().BoolVar(&force, "force", false, "probe a directory that has a database or is in memory")
 	return cmd
 }
 
 // mongoperfSummary prints latencies, which mongoperf did not.
 func mongoperfSummary(env *environment, p *record.Probe) {
 	for _, f := range p.Validity {
-		fmt.Fprintf(env.stderr, "plimsoll: %s: %s\n", f.Severity, report.Clean(f.Text))
+		fmt.Fprintf(env.stderr, "plimsoll: %s: %s\n", f.Severity, report.Clean(mongoperf.Advice(f.Text)))
 	}
 	t := table{left: 1}
 	t.row("threads", "op/s", "MB/s", "p50", "p99", "max")

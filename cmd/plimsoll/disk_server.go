@@ -10,6 +10,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 	"go.mongodb.org/mongo-driver/v2/mongo/readpref"
 
+	"github.com/plimsoll-bench/plimsoll/internal/dial"
 	"github.com/plimsoll-bench/plimsoll/internal/permit"
 	"github.com/plimsoll-bench/plimsoll/server"
 	"github.com/plimsoll-bench/plimsoll/spec"
@@ -26,8 +27,14 @@ func queryServer(ctx context.Context, uri string) (server.Facts, error) {
 	}
 	answer, cancel := context.WithTimeout(ctx, serverPatience)
 	defer cancel()
-	o := options.Client().SetServerSelectionTimeout(serverPatience).ApplyURI(uri).SetAppName("plimsoll doctor")
-	client, err := driver.Connect(o)
+	o, _, err := dial.Options(uri)
+	var client *driver.Client
+	if err == nil {
+		if o.ServerSelectionTimeout == nil {
+			o.SetServerSelectionTimeout(serverPatience)
+		}
+		client, err = driver.Connect(o.SetAppName("plimsoll doctor"))
+	}
 	if err != nil {
 		hint := ""
 		if name, ok := spec.LabOf(uri); ok {
@@ -70,8 +77,14 @@ func setMembers(facts server.Facts) (addresses []string) {
 // openMember connects to one member with the options of the set's address. It does not log in: arbiters have no users,
 // and its questions need no rights.
 func openMember(uri, address string) (server.Commander, func(), error) {
-	o := options.Client().SetServerSelectionTimeout(serverPatience).ApplyURI(uri).SetAppName("plimsoll doctor").
-		SetHosts([]string{address}).SetDirect(true)
+	o, _, err := dial.Options(uri)
+	if err != nil {
+		return nil, nil, err
+	}
+	if o.ServerSelectionTimeout == nil {
+		o.SetServerSelectionTimeout(serverPatience)
+	}
+	o.SetAppName("plimsoll doctor").SetHosts([]string{address}).SetDirect(true)
 	o.Auth, o.ReplicaSet, o.LoadBalanced, o.SRVServiceName = nil, nil, nil, nil
 	client, err := driver.Connect(o)
 	if err != nil {

@@ -49,7 +49,7 @@ func restoreProfiler(ctx context.Context, env *environment, address string, f *r
 	if address == "" {
 		return usageError("--restore needs the address of the deployment")
 	}
-	db, err := openDatabase(ctx, address, f.database)
+	db, err := openDatabase(ctx, env, address, f.database)
 	if err != nil {
 		return err
 	}
@@ -160,9 +160,9 @@ func (r *recording) follow(ctx context.Context) error {
 	}
 	r.describeProfiler(state)
 	var failed error
+	var profiles recorded.Profiles
 	each := func(doc bson.Raw) {
-		op, err := recorded.ReadProfile(doc)
-		failed = cmp.Or(failed, r.add(&op, err))
+		profiles.Read(doc, func(op *recorded.Operation, err error) { failed = cmp.Or(failed, r.add(op, err)) })
 	}
 	if r.length == 0 {
 		_, err := r.db.Profile(ctx, time.Time{}, false, each)

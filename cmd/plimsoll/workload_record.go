@@ -19,6 +19,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/internal/mongouri"
 	"github.com/plimsoll-bench/plimsoll/internal/safeopen"
 	"github.com/plimsoll-bench/plimsoll/internal/scratch"
+	"github.com/plimsoll-bench/plimsoll/internal/shellword"
 	"github.com/plimsoll-bench/plimsoll/internal/visible"
 	"github.com/plimsoll-bench/plimsoll/internal/wait"
 	"github.com/plimsoll-bench/plimsoll/store"
@@ -47,7 +48,8 @@ Operations come from one of these sources:
 
   profiler       system.profile of the database: all its operations, or those of the time --for
   querystats     $queryStats (MongoDB 8.0, Atlas from 7.0): reads only, and no times
-  log:FILE       the structured log of a mongod from 4.4, with its slow queries; - for standard input
+  log:FILE       the log of a mongod or mongos, with its slow queries, or an export of system.profile as JSON;
+                 - for standard input. Prefixes of syslog, Docker and Kubernetes, gzip and zstd are recognized
   commands:FILE  commands that you captured, one JSON document on each line:
                  {"time": "2026-03-01T10:00:00.250Z", "db": "shop", "command": {"find": "orders", …}}
 
@@ -72,7 +74,7 @@ has frequent values, and the recording has whole commands.`,
 		},
 	}
 	fs := cmd.Flags()
-	fs.StringVarP(&f.out, "out", "o", "", "`file` of the workload, - for standard output")
+	fs.StringVarP(&f.out, "output", "o", "", "`file` of the workload, - for standard output")
 	fs.StringVar(&f.from, "from", "profiler", "`source`: profiler, querystats, log:FILE or commands:FILE")
 	fs.DurationVar(&f.length, "for", 0, "record so long; without it, use what the source has")
 	fs.StringVar(&f.database, "database", "", "`name` of the database (default that of the address or, of a file, the one with most operations)")
@@ -112,7 +114,7 @@ func recordWorkload(ctx context.Context, env *environment, address string, f *re
 	}
 	r.model = recorded.NewModel(options)
 	if address != "" {
-		db, err := openDatabase(ctx, address, f.database)
+		db, err := openDatabase(ctx, env, address, f.database)
 		if err != nil {
 			return err
 		}
@@ -179,13 +181,16 @@ func (r *recording) check() error {
 }
 
 // openDatabase connects to the database of an address.
-func openDatabase(ctx context.Context, address, database string) (*capture.Database, error) {
+func openDatabase(ctx context.Context, env *environment, address, database string) (*capture.Database, error) {
 	parsed, err := mongouri.Parse(address)
 	if err != nil {
 		return nil, usageError("cannot use the address: %v", err)
 	}
 	if database = cmp.Or(database, parsed.Database()); database == "" {
 		return nil, usageError("the address names no database. Write mongodb://HOST/DATABASE, or use --database")
+	}
+	if err := noteOptions(env, address); err != nil {
+		return nil, err
 	}
 	db, err := capture.Open(ctx, address, database)
 	if err != nil {
@@ -195,10 +200,26 @@ func openDatabase(ctx context.Context, address, database string) (*capture.Datab
 	return db, nil
 }
 
+// noteOptions says which options of an address have no effect. One that nobody documents is an error.
+func noteOptions(env *environment, address string) error {
+	parsed, err := mongouri.Parse(address)
+	if err != nil {
+		return nil // the address is refused later, in the words of its reader
+	}
+	_, notes, err := parsed.Known()
+	if err != nil {
+		return usageError("cannot use the address %s: %v", store.Redact(address), err)
+	}
+	for _, n := range notes {
+		fmt.Fprintf(env.stderr, "plimsoll: %s\n", visible.Line(n))
+	}
+	return nil
+}
+
 // add counts an operation, and puts it into the recording.
 func (r *recording) add(op *recorded.Operation, err error) error {
 	if err != nil {
-		return r.model.Skip(err)
+		return r.model.Skip(op, err)
 	}
 	if r.db != nil && op.Database != r.db.Name {
 		return nil
@@ -222,8 +243,22 @@ func (r *recording) read(ctx context.Context) error {
 		r.source.Sources = []string{"queryStats"}
 		return r.readQueryStats(ctx)
 	}
-	r.source.Sources = []string{map[string]string{"log": "slow-query log", "commands": "captured commands"}[source]}
 	r.source.From = cmp.Or(r.source.From, filepath.Base(file))
+	if err := r.readFile(ctx, file); err != nil {
+		return err
+	}
+	if ctx.Err() != nil { // a pipe has more, and what was recorded until now is written
+		return nil
+	}
+	if fastest := r.model.Fastest; source == "log" && fastest >= time.Millisecond {
+		r.source.Unseen = append(r.source.Unseen, fmt.Sprintf("The fastest operation in the log took %v. Faster ones were "+
+			"probably below slowms, so they are missing.", fastest))
+	}
+	return nil
+}
+
+// readFile reads the operations of a file.
+func (r *recording) readFile(ctx context.Context, file string) error {
 	in := io.NopCloser(safeopen.Interruptible(ctx, r.env.stdin))
 	if file != "-" {
 		opened, err := safeopen.OpenInput(ctx, file, safeopen.MaxStream)
@@ -236,11 +271,15 @@ func (r *recording) read(ctx context.Context) error {
 		in = opened
 	}
 	defer in.Close()
-	operations := recorded.ReadLog(in)
-	if source == "commands" {
-		operations = recorded.ReadCommands(in)
+	text, err := safeopen.Decompressed(in)
+	if ctx.Err() != nil {
+		return nil
 	}
-	for op, err := range operations {
+	if err != nil {
+		return usageError("cannot read %s: %v", file, err)
+	}
+	defer text.Close()
+	for op, err := range recorded.Read(text) {
 		if ctx.Err() != nil {
 			break
 		}
@@ -248,13 +287,7 @@ func (r *recording) read(ctx context.Context) error {
 			return fmt.Errorf("cannot read %s: %w", file, err)
 		}
 	}
-	if ctx.Err() != nil { // a pipe has more, and what was recorded until now is written
-		return nil
-	}
-	if fastest := r.model.Fastest; source == "log" && fastest >= time.Millisecond {
-		r.source.Unseen = append(r.source.Unseen, fmt.Sprintf("The fastest operation in the log took %v. Faster ones were "+
-			"probably below slowms, so they are missing.", fastest))
-	}
+	r.source.Sources = r.model.Forms()
 	return nil
 }
 
@@ -395,11 +428,11 @@ func (r *recording) finish(ctx context.Context, keep *os.File, file own.File, op
 
 // nothing is the error of a recording without operations.
 func (r *recording) nothing() error {
-	hint := "Check the file and --database"
-	if r.db != nil {
-		hint = "Start the load first. --profile all --for 1m records all operations for a minute"
+	if source, file, _ := strings.Cut(r.from, ":"); source == "log" || source == "commands" {
+		return fmt.Errorf("no operation of a collection was seen in %s: %s", file, r.model.Nothing(r.source.Database))
 	}
-	return fmt.Errorf("no operation of a collection was seen in %s. %s", cmp.Or(r.source.Database, r.from), hint)
+	return fmt.Errorf("no operation of a collection was seen in %s. Start the load first. --profile all --for 1m records all "+
+		"operations for a minute", r.source.Database)
 }
 
 // summary prints what was written.
@@ -418,7 +451,8 @@ func (r *recording) summary(file own.File) {
 	if r.recording != "" {
 		fmt.Fprintf(out, " and %s", r.recording)
 	}
-	fmt.Fprintf(out, "; next: plimsoll workload check %s\n", r.out)
+	fmt.Fprintln(out)
+	nextStep(out, "plimsoll workload check "+shellword.Quote(r.out), "")
 }
 
 // parseProfile reads the value of --profile.

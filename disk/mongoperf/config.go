@@ -23,9 +23,14 @@ type Config struct {
 	SyncDelay   int64 // syncDelay: seconds between two syncs of the mapping; 0
 	// Text is the document as mongoperf printed it, with the given values in their order.
 	Text string
+	// Forced probes a directory that is in memory or next to a database. No key says that.
+	Forced bool
 	// Unknown are keys that mongoperf ignored too.
 	Unknown []string
 }
+
+// keys are the options by their names.
+var keys = []string{"nThreads", "fileSizeMB", "sleepMicros", "mmf", "r", "w", "recSizeKB", "syncDelay"}
 
 // maxInput limits the document. mongoperf read 1000 bytes.
 const maxInput = 64 << 10

@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/disk"
 	"github.com/plimsoll-bench/plimsoll/disk/files"
+	"github.com/plimsoll-bench/plimsoll/internal/nearest"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
@@ -33,12 +35,19 @@ func (c Config) Spec(dir string, step time.Duration) record.ProbeSpec {
 		s.Operations = []string{disk.Read}
 	}
 	// mongoperf fell back to the page cache silently; Run reports it.
-	s.Mode, s.Fallback = files.Direct, true
+	s.Mode, s.Fallback, s.Forced = files.Direct, true, c.Forced
 	if c.Mapped {
 		s.Mode = files.Mapped
 	}
 	return s
 }
+
+// advice has the keys of a configuration, by the flags of 'plimsoll disk probe' that set the same.
+var advice = strings.NewReplacer("--size", "fileSizeMB", "--block", "recSizeKB", "--duration", "--step", "--threads", "nThreads",
+	"--mode buffered or --fallback", "mmf:true", "--mode buffered", "mmf:true", "--mode direct", "mmf:false", "--sync-delay", "syncDelay")
+
+// Advice is a text about a probe with the keys of a configuration in place of flags that mongoperf does not have.
+func Advice(text string) string { return advice.Replace(text) }
 
 // printer prints the progress in mongoperf's format.
 type printer struct {
@@ -58,7 +67,7 @@ func Run(ctx context.Context, c Config, dir string, step time.Duration, w io.Wri
 	p := &printer{w: w, config: c, ramp: disk.Ramp(spec), notes: notes}
 	p.print("mongoperf\nuse -h for help\nparsed options:\n%s\n", c.Text)
 	for _, key := range c.Unknown {
-		notes(fmt.Sprintf("ignored the unknown key %q", key))
+		notes(fmt.Sprintf("ignored the unknown key %q%s", key, nearest.DidYouMean(key, keys)))
 	}
 	writer, err := record.CreateProbe("", &record.Probe{Specification: spec,
 		Head: record.Head{Environment: record.NewEnvironment(nil)}})

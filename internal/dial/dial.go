@@ -1,5 +1,6 @@
 // Package dial opens the connections of all clients of MongoDB. An address may be a name that only a cluster knows:
-// then a [Route] says which local address leads there.
+// then a [Route] says which local address leads there. [Options] makes options of the driver from an address, the same
+// in all commands.
 package dial
 
 import (

@@ -1,5 +1,5 @@
 // Package mongouri parses addresses of MongoDB and writes them again, to read, set and remove options, or to address
-// one member with the options of the set.
+// one member with the options of the set. It has the table of all options.
 //
 // The parts of an address stay as they are written: nothing is decoded, sorted or resolved. internal/redact hides
 // credentials.

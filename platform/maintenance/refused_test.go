@@ -38,7 +38,8 @@ func TestStepDownRefused(t *testing.T) {
 		}
 		known, err := i.Inject(t.Context())
 		const why = "did not step down: within 10 s no secondary had caught up that may be elected"
-		if (err != nil) != refused || known.Hit == refused || known.Injected() == refused || err != nil && !strings.Contains(err.Error(), why) {
+		if (err != nil) != refused || known.Hit == refused || known.Injected() == refused ||
+			err != nil && !strings.Contains(err.Error(), why) {
 			t.Errorf("refused %v: %+v, %v", refused, known, err)
 		}
 	}

@@ -36,6 +36,7 @@ func (s *Store) Info(ctx context.Context) (store.Info, error) {
 	defer cancel()
 	info := store.ServerInfo(ctx, s, s.cfg.Database)
 	maps.Copy(info.Settings, s.used.text)
+	info.Notes = append(info.Notes, s.notes...)
 	return info, ctx.Err()
 }
 

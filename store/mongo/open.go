@@ -37,6 +37,7 @@ type Store struct {
 	cfg     store.Config
 	clients []*driver.Client
 	used    settings
+	notes   []string        // about the address
 	life    context.Context // of all operations
 	end     context.CancelFunc
 	closing sync.Once
@@ -64,11 +65,11 @@ func Open(ctx context.Context, cfg store.Config, opts Options) (*Store, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, cfg.Timeout)
 	defer cancel()
-	base, err := parse(ctx, cfg)
+	base, notes, err := parse(ctx, cfg)
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{cfg: cfg}
+	s := &Store{cfg: cfg, notes: notes}
 	s.life, s.end = context.WithCancel(context.Background())
 	if err := s.connect(base, opts); err != nil {
 		_ = s.Close() // the first error is returned

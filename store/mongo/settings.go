@@ -13,34 +13,41 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/writeconcern"
 	"go.mongodb.org/mongo-driver/v2/version"
 
-	"go.mongodb.org/mongo-driver/v2/x/mongo/driver/connstring"
-
+	"github.com/plimsoll-bench/plimsoll/internal/dial"
 	"github.com/plimsoll-bench/plimsoll/store"
 )
 
-// parse makes options of the driver from the target and the concern. It resolves mongodb+srv:// addresses; ctx bounds
-// that.
-func parse(ctx context.Context, cfg store.Config) (*options.ClientOptions, error) {
+// parse makes options of the driver from the target and the concern, with notes about the address. It resolves
+// mongodb+srv:// addresses; ctx bounds that.
+func parse(ctx context.Context, cfg store.Config) (o *options.ClientOptions, notes []string, err error) {
 	if !strings.HasPrefix(cfg.Target, "mongodb://") && !strings.HasPrefix(cfg.Target, "mongodb+srv://") {
 		// The error does not repeat the address: without a scheme, redaction cannot find a password in it.
-		return nil, errors.New("the address of the target must begin with mongodb:// or mongodb+srv://")
+		return nil, nil, errors.New("the address of the target must begin with mongodb:// or mongodb+srv://")
 	}
-	parsed := make(chan *options.ClientOptions, 1) // buffered, so that the goroutine always ends
-	go func() { parsed <- options.Client().ApplyURI(cfg.Target) }()
-	var o *options.ClientOptions
+	type result struct {
+		o     *options.ClientOptions
+		notes []string
+		err   error
+	}
+	parsed := make(chan result, 1) // buffered, so that the goroutine always ends
+	go func() {
+		o, notes, err := dial.Options(cfg.Target)
+		parsed <- result{o, notes, err}
+	}()
 	select {
-	case o = <-parsed:
+	case r := <-parsed:
+		if r.err != nil {
+			return nil, nil, store.WrongAddress(cfg.Target, r.err.Error())
+		}
+		o, notes = r.o, r.notes
 	case <-ctx.Done():
-		return nil, fmt.Errorf("cannot resolve %s in time: check the name and the DNS server", store.Redact(cfg.Target))
+		return nil, nil, fmt.Errorf("cannot resolve %s in time: check the name and the DNS server", store.Redact(cfg.Target))
 	}
 	if err := o.Validate(); err != nil {
-		return nil, store.WrongAddress(cfg.Target, store.OneLine(err.Error()))
-	}
-	if err := knownOptions(cfg.Target); err != nil {
-		return nil, err
+		return nil, nil, store.WrongAddress(cfg.Target, store.OneLine(err.Error()))
 	}
 	if err := applyConcern(o, cfg.Concern); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if o.AppName == nil {
 		o.SetAppName("plimsoll")
@@ -51,27 +58,7 @@ func parse(ctx context.Context, cfg store.Config) (*options.ClientOptions, error
 	if o.ConnectTimeout == nil {
 		o.SetConnectTimeout(cfg.Timeout)
 	}
-	return o, nil
-}
-
-// knownOptions refuses options that the driver does not know: it would ignore them, and the run would measure something
-// else.
-func knownOptions(target string) error {
-	_, query, _ := strings.Cut(target, "?")
-	if query == "" {
-		return nil
-	}
-	// With other hosts, Parse looks up nothing.
-	cs, err := connstring.Parse("mongodb://localhost/?" + query)
-	if err != nil {
-		return nil // the driver accepts the address: the option is valid for the real hosts only
-	}
-	for name := range cs.UnknownOptions {
-		return &store.AddressError{
-			Address: store.Redact(target), Problem: "the driver does not know the option " + name + "; check its spelling",
-		}
-	}
-	return nil
+	return o, notes, nil
 }
 
 // applyConcern sets the concern, which overrides the address.

@@ -1,16 +1,11 @@
 package wire
 
 import (
-	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"sort"
 	"strings"
 
 	"go.mongodb.org/mongo-driver/v2/x/mongo/driver/connstring"
-
-	closest "github.com/plimsoll-bench/plimsoll/internal/nearest" // "nearest" is a read preference here
 )
 
 // optionUse is the support of an option of a connection string.
@@ -24,20 +19,19 @@ const (
 // optionUses has the options by lower-case name. Other options are refused, because they may change the measurement.
 var optionUses = map[string]optionUse{
 	"appname": used, "authmechanism": used, "authsource": used, "connect": used, "connecttimeoutms": used,
-	"directconnection": used, "j": used, "journal": used, "localthresholdms": used, "readconcernlevel": used,
+	"directconnection": used, "journal": used, "localthresholdms": used, "readconcernlevel": used,
 	"readpreference": used, "replicaset": used, "srvmaxhosts": used, "srvservicename": used, "ssl": used,
 	"sslcertificateauthorityfile": used, "sslclientcertificatekeyfile": used, "sslinsecure": used, "tls": used,
-	"tlsallowinvalidcertificates": used, "tlsallowinvalidhostnames": used, "tlscafile": used,
+	"tlsallowinvalidhostnames": used, "tlscafile": used,
 	"tlscertificatefile": used, "tlscertificatekeyfile": used, "tlsinsecure": used, "tlsprivatekeyfile": used,
 	"w": used,
 
 	"enableoverloadretargeting": idle, "heartbeatfrequencyms": idle, "heartbeatintervalms": idle,
 	"maxadaptiveretries": idle, "maxconnecting": idle, "maxidletimems": idle, "maxpoolsize": idle,
 	"minpoolsize": idle, "retryreads": idle, "retrywrites": idle, "servermonitoringmode": idle,
-	"serverselectiontimeoutms": idle, "sockettimeoutms": idle, "timeoutms": idle,
+	"serverselectiontimeoutms": idle, "timeoutms": idle,
 	"tlsdisablecertificaterevocationcheck": idle, "tlsdisableocspendpointcheck": idle,
-	"waitqueuemultiple": idle, "waitqueuetimeoutms": idle, "wtimeoutms": idle, "zlibcompressionlevel": idle,
-	"zstdcompressionlevel": idle,
+	"zlibcompressionlevel": idle, "zstdcompressionlevel": idle,
 }
 
 // checkOptions refuses unsupported options and notes those without effect.
@@ -49,10 +43,7 @@ func (s *settings) checkOptions(cs *connstring.ConnString) error {
 	sort.Strings(names)
 	for _, name := range names {
 		use, known := optionUses[name]
-		_, misspelled := cs.UnknownOptions[name]
 		switch {
-		case misspelled && !known: // the parser does not know all options of this client
-			return errors.New("there is no option " + name + closest.DidYouMean(name, optionNames()))
 		case !known:
 			if off := strings.ToLower(strings.Join(cs.Options[name], ",")); harmless(name, off) {
 				continue
@@ -69,9 +60,6 @@ func (s *settings) checkOptions(cs *connstring.ConnString) error {
 	}
 	return nil
 }
-
-// optionNames lists the known options, for suggestions.
-func optionNames() []string { return slices.Sorted(maps.Keys(optionUses)) }
 
 // harmless reports whether the value switches an unsupported option off.
 func harmless(name, value string) bool {

@@ -60,13 +60,13 @@ const (
 
 // newSettings reads the address in cfg. ctx bounds the lookup of a mongodb+srv address.
 func newSettings(ctx context.Context, cfg store.Config) (*settings, error) {
-	cs, err := parseAddress(ctx, cfg.Target)
+	cs, notes, err := parseAddress(ctx, cfg.Target)
 	if err != nil {
 		return nil, err
 	}
 	s := &settings{
 		seeds: withPorts(cs.Hosts), setName: cs.ReplicaSet, database: cfg.Database, appName: cs.AppName,
-		timeout: cfg.Timeout, threshold: defaultThreshold,
+		timeout: cfg.Timeout, threshold: defaultThreshold, notes: notes,
 	}
 	s.direct = cs.DirectConnection || cs.Connect == connstring.SingleConnect
 	if s.appName == "" {
@@ -108,26 +108,33 @@ func (s *settings) complete(cs *connstring.ConnString, cfg store.Config) error {
 	return err
 }
 
-// parseAddress parses a connection string with the official driver's parser. Its errors contain no part of the address
-// that could be a password.
-func parseAddress(ctx context.Context, target string) (*connstring.ConnString, error) {
+// parseAddress parses a connection string with the official driver's parser, and notes options without effect. Its
+// errors contain no part of the address that could be a password.
+func parseAddress(ctx context.Context, target string) (cs *connstring.ConnString, notes []string, err error) {
+	address, err := mongouri.Parse(target)
+	if err == nil {
+		address, notes, err = address.Known()
+	}
+	if err != nil {
+		return nil, nil, store.WrongAddress(target, err.Error())
+	}
 	type parsed struct {
 		cs  *connstring.ConnString
 		err error
 	}
 	done := make(chan parsed, 1)
 	go func() {
-		cs, err := connstring.ParseAndValidate(target)
+		cs, err := connstring.ParseAndValidate(address.String())
 		done <- parsed{cs, err}
 	}()
 	select {
 	case p := <-done:
 		if p.err != nil {
-			return nil, store.WrongAddress(target, explainParse(p.err.Error()))
+			return nil, nil, store.WrongAddress(target, explainParse(p.err.Error()))
 		}
-		return p.cs, nil
+		return p.cs, notes, nil
 	case <-ctx.Done():
-		return nil, fmt.Errorf("cannot look up the address %s in time (%w): check DNS, or use mongodb://HOST,HOST",
+		return nil, nil, fmt.Errorf("cannot look up the address %s in time (%w): check DNS, or use mongodb://HOST,HOST",
 			store.Redact(target), ctx.Err())
 	}
 }
@@ -167,9 +174,6 @@ func (s *settings) mergeConcern(cs *connstring.ConnString, c store.Concern) erro
 	if c.Journal == nil && cs.JSet {
 		c.Journal = &cs.J
 	}
-	if c.Journal == nil {
-		c.Journal = shortJournal(cs)
-	}
 	if c.Read == "" {
 		c.Read = cs.ReadConcernLevel
 	}
@@ -189,16 +193,6 @@ func (s *settings) mergeConcern(cs *connstring.ConnString, c store.Concern) erro
 	}
 	s.concern, s.preference, s.unacknowledged = c, mode, c.Unacknowledged()
 	return err
-}
-
-// shortJournal reads j=true, which the documentation of servers uses as well as journal=true.
-func shortJournal(cs *connstring.ConnString) *bool {
-	values := cs.UnknownOptions["j"]
-	if len(values) == 0 {
-		return nil
-	}
-	on := strings.EqualFold(values[len(values)-1], "true")
-	return &on
 }
 
 // appendWriteConcern writes writeConcern, if there is one.

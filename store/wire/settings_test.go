@@ -19,7 +19,6 @@ func TestRefusedAddresses(t *testing.T) {
 		"mongodb://u:secret@h/?authMechanism=PLAIN":                   "authMechanism=PLAIN",
 		"mongodb://h/?authMechanism=MONGODB-X509":                     "authMechanism=MONGODB-X509",
 		"mongodb://h/?tlsCertificateKeyFilePassword=secret":           "tlscertificatekeyfilepassword",
-		"mongodb://h/?proxyHost=p":                                    "proxyhost",
 		"mongodb://h/?nosuchoption=1":                                 "nosuchoption",
 		"mongodb://h/?w=0&journal=true":                               "w=0 and j=true",
 		"mongodb://h/?readPreference=closest":                         "closest",
@@ -27,8 +26,8 @@ func TestRefusedAddresses(t *testing.T) {
 		"mongodb://user:secret@x@h/":                                  "percent-encode",
 		"mongodb://user:secret/x@h/":                                  "percent-encode",
 		"mongodb://user:secret%zz@h/":                                 "percent-encode",
-		"http://user:secret@h/":                                       "scheme",
-		"":                                                            "scheme",
+		"http://user:secret@h/":                                       "begin with mongodb://",
+		"":                                                            "begin with mongodb://",
 		"mongodb://h/?authMechanism=SCRAM-SHA-256":                    "username required",
 		"mongodb://h1,h2/?directConnection=true":                      "direct connection",
 	} {

@@ -3,12 +3,12 @@ package wire
 import (
 	"crypto/tls"
 	"crypto/x509"
-	"errors"
 	"fmt"
 	"strings"
 
 	"go.mongodb.org/mongo-driver/v2/x/mongo/driver/connstring"
 
+	"github.com/plimsoll-bench/plimsoll/internal/dial"
 	"github.com/plimsoll-bench/plimsoll/internal/safeopen"
 )
 
@@ -32,10 +32,10 @@ func tlsConfig(cs *connstring.ConnString) (*tls.Config, error) {
 		return nil, err
 	}
 	switch {
-	case cs.SSLInsecure || switchedOn(cs, "tlsallowinvalidcertificates"):
+	case cs.SSLInsecure:
 		cfg.InsecureSkipVerify = true // an option of the address
 	case switchedOn(cs, "tlsallowinvalidhostnames"):
-		verifyChainOnly(cfg)
+		dial.VerifyChainOnly(cfg)
 	}
 	return cfg, nil
 }
@@ -83,20 +83,4 @@ func loadCertificate(cfg *tls.Config, cs *connstring.ConnString) error {
 	}
 	cfg.Certificates = []tls.Certificate{pair}
 	return nil
-}
-
-// verifyChainOnly checks the certificate's chain but not the name in it.
-func verifyChainOnly(cfg *tls.Config) {
-	cfg.InsecureSkipVerify = true // the chain is verified below
-	cfg.VerifyConnection = func(st tls.ConnectionState) error {
-		if len(st.PeerCertificates) == 0 {
-			return errors.New("the server sent no certificate")
-		}
-		opts := x509.VerifyOptions{Roots: cfg.RootCAs, Intermediates: x509.NewCertPool()}
-		for _, c := range st.PeerCertificates[1:] {
-			opts.Intermediates.AddCert(c)
-		}
-		_, err := st.PeerCertificates[0].Verify(opts)
-		return err
-	}
 }

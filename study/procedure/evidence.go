@@ -151,16 +151,19 @@ func (s *seen) decide(c *counted) {
 	}
 }
 
-// value is what was measured of the objective, nil if so many operations failed that its percentile is none of a time. A
-// drill does not evaluate objectives, because the outage does not count.
+// value is what was measured of the objective: at least that, if more operations failed than its percentile leaves
+// out. A drill does not evaluate objectives, because the outage does not count.
 func (c *counted) value(due, bad float64) *float64 {
 	x := bad / due
 	if q, percentile := c.objective.Quantile(); percentile {
 		answered := float64(c.times.Count())
-		if answered < q*due {
+		if answered == 0 {
 			return nil
 		}
 		x = float64(c.times.Quantile(q * due / answered))
+		if answered < q*due && c.objective.MetBy(x) { // then the times are not why it is missed
+			return nil
+		}
 	}
 	return &x
 }

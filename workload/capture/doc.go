@@ -12,8 +12,8 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
-	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
+	"github.com/plimsoll-bench/plimsoll/internal/dial"
 	"github.com/plimsoll-bench/plimsoll/internal/permit"
 	"github.com/plimsoll-bench/plimsoll/server"
 	"github.com/plimsoll-bench/plimsoll/workload/recorded"
@@ -34,7 +34,14 @@ func Open(ctx context.Context, uri, database string) (*Database, error) {
 	if err := permit.Check(ctx, permit.Dial, "the deployment"); err != nil {
 		return nil, err
 	}
-	o := options.Client().SetServerSelectionTimeout(patience).ApplyURI(uri).SetAppName(recorded.AppName)
+	o, _, err := dial.Options(uri)
+	if err != nil {
+		return nil, err
+	}
+	if o.ServerSelectionTimeout == nil {
+		o.SetServerSelectionTimeout(patience)
+	}
+	o.SetAppName(recorded.AppName)
 	client, err := mongo.Connect(o)
 	if err != nil {
 		return nil, err

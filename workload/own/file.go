@@ -26,7 +26,8 @@ type Recorded struct {
 	From string `json:"from" yaml:"from"`
 	// At is when the recording began, in UTC (RFC 3339).
 	At string `json:"at,omitempty" yaml:"at,omitempty"`
-	// Sources are what it was made of: "queryStats", "profiler", "slow-query log", "indexStats", "sample".
+	// Sources are what it was made of: "queryStats", "profiler", "slow-query log", "text log", "profile",
+	// "captured commands", "indexStats", "sample".
 	Sources []string `json:"sources,omitempty" yaml:"sources,omitempty"`
 	// Period is the time that the operations cover.
 	Period spec.Duration `json:"period,omitempty" yaml:"period,omitempty"`

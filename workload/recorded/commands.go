@@ -1,66 +1,51 @@
 package recorded
 
 import (
-	"encoding/json"
-	"io"
-	"iter"
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 )
 
-// capture is a line of the format for commands that users captured themselves.
-type capture struct {
-	Time    json.RawMessage `json:"time"` // RFC 3339, {"$date": …} or milliseconds since 1970
-	DB      string          `json:"db"`
-	Command json.RawMessage `json:"command"` // Extended JSON, relaxed or canonical
-	Millis  float64         `json:"durationMillis"`
-}
-
-// ReadCommands reads captured commands, one JSON document on each line: time, db, command in Extended JSON and, if it
-// is known, durationMillis. It yields an operation or a [Skip] for each line.
-func ReadCommands(r io.Reader) iter.Seq2[Operation, error] { return readLines(r, readCommandLine) }
-
-func readCommandLine(line []byte) (Operation, error) {
+// readCaptured reads a command that a user captured: time, db, command and, if it is known, durationMillis.
+func readCaptured(doc bson.Raw, yield yielder) bool {
 	op := Operation{Count: 1}
-	var c capture
-	if err := json.Unmarshal(line, &c); err != nil {
-		return op, Damaged
+	cmd, ok := doc.Lookup("command").DocumentOK()
+	db, named := doc.Lookup("db").StringValueOK()
+	if !ok || !named || db == "" {
+		return yield(op, Foreign)
 	}
-	if len(c.Command) == 0 || c.DB == "" {
-		return op, Foreign
+	op.Form = Captured
+	at, ok := timeOf(doc.Lookup("time"))
+	op.Time, op.Duration = at, time.Duration(decimal(doc.Lookup("durationMillis"))*float64(time.Millisecond))
+	if !ok || !op.datable() {
+		return yield(op, Damaged)
 	}
-	at, ok := timeOf(c.Time)
-	var cmd bson.Raw
-	if err := bson.UnmarshalExtJSON(c.Command, false, &cmd); err != nil || !ok {
-		return op, Damaged
+	if elements, err := cmd.Elements(); err == nil && len(elements) > 0 && elements[0].Key() == "bulkWrite" {
+		op.Database = db
+		var s source // it has listed nothing
+		return s.resolve(op, "", "bulkWrite", cmd, false, yield)
 	}
-	op.Time, op.Duration = at, time.Duration(c.Millis*float64(time.Millisecond))
-	if !op.datable() {
-		return op, Damaged
-	}
-	return op, op.fromCommand("", c.DB, cmd)
+	err := op.fromCommand("", db, cmd)
+	return yield(op, err)
 }
 
-// timeOf reads a time in one of the three forms.
-func timeOf(raw json.RawMessage) (time.Time, bool) {
-	var millis int64
-	if json.Unmarshal(raw, &millis) == nil {
-		return time.UnixMilli(millis).UTC(), millis > 0
+func decimal(v bson.RawValue) float64 {
+	if f, ok := v.DoubleOK(); ok {
+		return f
 	}
-	var date struct {
-		Date json.RawMessage `json:"$date"`
+	n, _ := v.AsInt64OK()
+	return float64(n)
+}
+
+// timeOf reads a time: a date, a text as in RFC 3339, or milliseconds since 1970.
+func timeOf(v bson.RawValue) (time.Time, bool) {
+	if at, ok := v.TimeOK(); ok {
+		return at.UTC(), true
 	}
-	if json.Unmarshal(raw, &date) == nil && len(date.Date) > 0 {
-		var long struct {
-			Millis int64 `json:"$numberLong,string"`
-		}
-		if json.Unmarshal(date.Date, &long) == nil && long.Millis > 0 {
-			return time.UnixMilli(long.Millis).UTC(), true
-		}
-		raw = date.Date
+	if text, ok := v.StringValueOK(); ok {
+		at, err := time.Parse(time.RFC3339Nano, text)
+		return at, err == nil && !at.IsZero()
 	}
-	var at time.Time
-	err := json.Unmarshal(raw, &at)
-	return at, err == nil && !at.IsZero()
+	millis := int64(decimal(v))
+	return time.UnixMilli(millis).UTC(), millis > 0
 }

@@ -35,7 +35,7 @@ var otherDatabases = []string{
 // A recording, and the workload in it, stay in the database that was recorded. Collections of other databases get names
 // of their own, and the file says so.
 func TestRecordedOperationsStay(t *testing.T) {
-	data, h := record(t, Options{Values: true}, ReadCommands(bytes.NewReader(commandLines(otherDatabases...))))
+	data, h := record(t, Options{Values: true}, Read(bytes.NewReader(commandLines(otherDatabases...))))
 	if strings.Contains(h.Workload, "db:") || !strings.Contains(h.Workload, "production.users") {
 		t.Errorf("the workload:\n%s", h.Workload)
 	}
@@ -82,7 +82,7 @@ func TestRecordedOperationsStay(t *testing.T) {
 // A recording whose commands were made by another program names its databases.
 func TestForeignRecordingNamesDatabases(t *testing.T) {
 	var ops []Operation
-	for op, err := range ReadCommands(bytes.NewReader(commandLines(otherDatabases[:5]...))) {
+	for op, err := range Read(bytes.NewReader(commandLines(otherDatabases[:5]...))) {
 		if err != nil {
 			t.Fatal(err)
 		}

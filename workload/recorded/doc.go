@@ -1,6 +1,6 @@
 // Package recorded reads what a deployment shows of its operations, and makes of it a workload and a recording.
 //
-// Readers ([ReadProfile], [ReadLog], [ReadQueryStats], [ReadCommands]) turn each source into the same [Operation].
+// Readers ([Read], [Profiles], [ReadQueryStats]) turn each source into the same [Operation].
 // A [Model] counts their shapes and describes their values without keeping them. A [Recorder] writes when each
 // operation began into a recording, so that [Replay] can send them again.
 //

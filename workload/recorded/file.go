@@ -54,9 +54,13 @@ func (m *Model) file(src Source, limits limits) (f own.File, operations map[stri
 	f = own.File{Name: src.Name, About: w.about(shapes)}
 	operations = map[string]int{}
 	for _, s := range shapes {
+		if s.Failed == s.Count {
+			w.refused += s.Count
+			continue
+		}
 		o, ok := w.operation(s)
 		if !ok {
-			left += s.Count
+			w.foreign += s.Count
 			continue
 		}
 		operations[s.key()] = len(f.Operations)
@@ -135,6 +139,8 @@ type writer struct {
 	references map[fieldOf]string // to the collection whose _id the field has, from $lookup
 	names      map[string]int
 	unseen     []string
+	refused    int64 // operations of shapes that always failed
+	foreign    int64 // operations for which the language of workload files has no words
 }
 
 // choose returns the shapes for the file, and the operations of those that it leaves out.
@@ -170,8 +176,13 @@ func (w *writer) recorded(left int64) *own.Recorded {
 		r.Rate = spec.Rate(round3(float64(n) / period.Seconds()))
 	}
 	r.Unseen = append(append(slices.Clone(w.src.Unseen), m.missing(w.src.Database)...), w.unseen...)
-	if left > 0 {
-		r.Unseen = append(r.Unseen, fmt.Sprintf("Operations of rare shapes, or that the server refused, are not in this file: %d.", left))
+	for _, one := range []struct {
+		n    int64
+		what string
+	}{{left, "of rare shapes"}, {w.refused, "that the server always refused"}, {w.foreign, "that workload files cannot describe"}} {
+		if one.n > 0 {
+			r.Unseen = append(r.Unseen, fmt.Sprintf("Operations %s are not in this file: %d.", one.what, one.n))
+		}
 	}
 	return r
 }
@@ -184,27 +195,38 @@ func (m *Model) missing(db string) []string {
 			out = append(out, fmt.Sprintf(format, args...))
 		}
 	}
-	var cut int64
-	for _, n := range m.Cut {
-		cut += n
+	n := m.Notes(db)
+	add(total(n.Cut), "The server shortened the commands of some operations, or logged only how many there were, so their "+
+		"shapes are not known: %s.", counted(n.Cut))
+	add(n.Redacted, "The server redacted values (redactClientLogData) in %d operations. Types of values, limits and projections are "+
+		"not known; sorts are ascending here.", n.Redacted)
+	add(total(n.Hidden), "Operations whose shape depends on redacted values are not in this file: %s.", counted(n.Hidden))
+	add(n.NoDocs, "The source does not show the documents of inserts (%d operations). The sample describes them.", n.NoDocs)
+	all := m.Total()
+	ends := all.Skipped[TxnEnd] // they are commands of the database admin
+	if n.InTxn == 0 && all.InTxn > 0 {
+		ends = 0 // of other databases
 	}
-	add(cut, "The server shortened the commands of some operations, so their shapes are not known: %s.", counted(m.Cut))
-	add(m.NoDocs, "The source does not show the documents of inserts (%d operations). The sample describes them.", m.NoDocs)
-	add(m.InTxn+m.Skipped[TxnEnd], "Operations of transactions are single operations here, because profiles and logs do not show all "+
+	add(n.InTxn+ends, "Operations of transactions are single operations here, because profiles and logs do not show all "+
 		"operations of one transaction together (%d operations, %d commits or aborts). Put them into a transaction by hand.",
-		m.InTxn, m.Skipped[TxnEnd])
-	if m.Statements == 0 {
-		add(m.Skipped[Envelope], "There are update and delete commands without their statements (%d), as a mongos logs them. Record "+
-			"the shards to have them.", m.Skipped[Envelope])
+		n.InTxn, ends)
+	add(n.Skipped[Unlisted], "There are update and delete commands without their statements (%d). A mongos does not log the "+
+		"statements, and a mongod only those that are slower than slowms. Record the shards, with a lower slowms.", n.Skipped[Unlisted])
+	add(n.Routed, "A mongos sent operations to this shard (%d). An operation for all shards is on each of them, and the pipeline of "+
+		"an aggregate is the part of a shard. Record each shard, and compare the files.", n.Routed)
+	add(n.Failed, "Failed operations are in this file like the others, except shapes that always failed (%d operations).", n.Failed)
+	if others := withoutSession(n.Others); len(others) > 0 {
+		out = append(out, "Other commands are not in this file: "+counted(others)+".")
 	}
-	add(m.Routed, "A mongos sent operations to this shard (%d). An operation for all shards is on each of them, and the pipeline of "+
-		"an aggregate is the part of a shard. Record each shard, and compare the files.", m.Routed)
-	add(m.Failed, "Failed operations are in this file like the others, except shapes that always failed (%d operations).", m.Failed)
 	if m.Sampled > 1 {
 		out = append(out, fmt.Sprintf("The server showed one in %d operations. The weights are right, the rate is too low.",
 			m.Sampled))
 	}
-	add(m.Skipped[Damaged], "Entries of the source that were damaged or cut off: %d.", m.Skipped[Damaged])
+	damaged := n.Skipped[Damaged]
+	if db != "" {
+		damaged += m.Notes("").Skipped[Damaged]
+	}
+	add(damaged, "Entries of the source that were damaged or cut off: %d.", damaged)
 	add(m.Jumps, "The clock of the source was set back; steps of more than a minute: %d.", m.Jumps)
 	add(m.Beyond, "There were more than %d shapes. The file leaves out %d operations of further shapes.", mostShapes, m.Beyond)
 	if moved := sortedKeys(m.moved[db]); len(moved) > 0 {
@@ -219,6 +241,22 @@ func (m *Model) missing(db string) []string {
 	}
 	if len(others) > 0 {
 		out = append(out, "Operations of other databases are not in this file: "+counted(others)+".")
+	}
+	return out
+}
+
+// sessionCommands are commands by which drivers keep a connection, a session or a cursor.
+var sessionCommands = map[string]bool{"hello": true, "isMaster": true, "ismaster": true, "ping": true, "endSessions": true,
+	"refreshSessions": true, "killCursors": true, "buildInfo": true, "buildinfo": true, "getLastError": true, "saslStart": true,
+	"saslContinue": true, "authenticate": true, "profile": true, "logout": true}
+
+// withoutSession returns counts without those of session commands.
+func withoutSession(counts map[string]int64) map[string]int64 {
+	out := map[string]int64{}
+	for name, n := range counts {
+		if !sessionCommands[name] {
+			out[name] = n
+		}
 	}
 	return out
 }

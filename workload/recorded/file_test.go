@@ -83,11 +83,11 @@ func fileOf(t testing.TB, m *Model, src Source) own.File {
 
 // TestFile writes the workload files of a profile with a sample, and of captured commands alone.
 func TestFile(t *testing.T) {
-	m := modelOf(t, Options{}, profile(t, testFile(t, "profile-4.4.jsonl")))
+	m := modelOf(t, Options{}, Read(bytes.NewReader(testFile(t, "profile-4.4.jsonl"))))
 	f := fileOf(t, m, Source{Name: "shop", From: "mongodb://db1", Sources: []string{"profiler", "sample"}, Database: "shop",
 		Collections: []*Collection{sampled(m.Options)}, Unseen: []string{"Operations faster than 20ms were not recorded."}})
 	golden(t, "profile.yaml", encode(t, f))
-	m = modelOf(t, Options{}, ReadCommands(bytes.NewReader(testFile(t, "commands.jsonl"))))
+	m = modelOf(t, Options{}, Read(bytes.NewReader(testFile(t, "commands.jsonl"))))
 	f = fileOf(t, m, Source{Name: "shop", From: "commands.jsonl", Sources: []string{"commands"}, Database: "shop"})
 	golden(t, "commands.yaml", encode(t, f))
 	m = modelOf(t, Options{Typed: true}, queryStats(t, testFile(t, "querystats.json")))
@@ -98,7 +98,7 @@ func TestFile(t *testing.T) {
 // TestFileHidesNames writes a file with hashed names, and one with values.
 func TestFileHidesNames(t *testing.T) {
 	o := Options{Names: HashedNames([]byte("key"))}
-	m := modelOf(t, o, profile(t, testFile(t, "profile-4.4.jsonl")))
+	m := modelOf(t, o, Read(bytes.NewReader(testFile(t, "profile-4.4.jsonl"))))
 	f := fileOf(t, m, Source{Name: "shop", Database: "shop", Collections: []*Collection{sampled(o)}})
 	text := encode(t, f)
 	for _, secret := range []string{"customer", "state", "sent", "paid", "Rome", "city", "anna", "sku"} {
@@ -107,7 +107,7 @@ func TestFileHidesNames(t *testing.T) {
 		}
 	}
 	o = Options{Values: true}
-	m = modelOf(t, o, profile(t, testFile(t, "profile-4.4.jsonl")))
+	m = modelOf(t, o, Read(bytes.NewReader(testFile(t, "profile-4.4.jsonl"))))
 	f = fileOf(t, m, Source{Name: "shop", Database: "shop", Collections: []*Collection{sampled(o)}})
 	for _, value := range []string{"sent", "Rome"} {
 		if !strings.Contains(encode(t, f), value) {

@@ -22,14 +22,7 @@ const mostShapes = 10_000
 // Model counts operations by shape and describes their values.
 type Model struct {
 	Options
-	Notes
-	Operations int64            // with their counts
-	Cut        map[string]int64 // operations whose command was cut, by verb
-	NoDocs     int64            // inserts whose documents are not shown
-	InTxn      int64            // operations of transactions
-	Routed     int64            // operations that a mongos sent to a shard
-	Statements int64            // statements of updates and deletes that are listed by themselves
-	Failed     int64
+	Operations int64     // with their counts
 	Beyond     int64     // operations of shapes beyond mostShapes
 	First      time.Time // begin of the first operation
 	Last       time.Time // end of the last one
@@ -41,6 +34,9 @@ type Model struct {
 	shapes     map[string]*Shape
 	inserted   map[namespace]*Documents // where a source shows them
 	latest     time.Time
+	notes      map[string]*Notes // by database
+	forms      map[Form]int64    // of entries
+	slow       int64             // entries of logs about slow operations
 }
 
 // namespace is a collection of a database.
@@ -61,7 +57,7 @@ type Shape struct {
 
 // NewModel returns an empty model.
 func NewModel(o Options) *Model {
-	return &Model{Options: o, Cut: map[string]int64{}, moved: map[string]map[string]bool{}, shapes: map[string]*Shape{},
+	return &Model{Options: o, notes: map[string]*Notes{}, moved: map[string]map[string]bool{}, shapes: map[string]*Shape{},
 		Fastest: -1}
 }
 
@@ -75,23 +71,15 @@ func (m *Model) Add(op *Operation) {
 		m.addTime(op)
 	}
 	m.Sampled = max(m.Sampled, op.Sampled)
-	if op.Failed {
-		m.Failed += op.Count
-	}
-	if op.InTxn {
-		m.InTxn += op.Count
-	}
-	if op.NoDocs {
-		m.NoDocs += op.Count
-	}
-	if op.Routed {
-		m.Routed += op.Count
-	}
-	if op.Verb == "update" || op.Verb == "delete" {
-		m.Statements += op.Count
-	}
+	m.see(op)
+	n := m.Notes(op.Database)
+	n.count(op)
 	if op.Cut || op.Command == nil {
-		m.Cut[op.Verb] += op.Count
+		if op.Redacted {
+			n.Hidden[op.Verb] += op.Count
+		} else {
+			n.Cut[op.Verb] += op.Count
+		}
 		return
 	}
 	for _, name := range op.Moved {

@@ -1,7 +1,7 @@
 package recorded
 
 import (
-	"errors"
+	"slices"
 	"strings"
 	"time"
 
@@ -28,6 +28,10 @@ type Operation struct {
 	Cut     bool // the source cut the command, so its shape is unknown
 	NoDocs  bool // an insert whose documents the source does not show
 	Sampled int  // the source shows one in this many operations; 0 and 1: all
+	// Redacted says that the source has ### in place of values. Types, options and directions of sorts are not known.
+	Redacted bool
+	Form     Form // of the entry
+	Slow     bool // the entry is a line of a log about a slow operation
 	// Moved are the collections of other databases that the pipeline named. They have these names in Command.
 	Moved []string
 }
@@ -41,7 +45,9 @@ const (
 	Foreign      Skip = "not an operation"                     // another line or document
 	Damaged      Skip = "damaged or cut off"                   // not readable
 	GetMore      Skip = "further batches of a cursor"          // part of the operation that opened it
+	Shortened    Skip = "shortened by the shell"               // an export that lacks the inner documents
 	Envelope     Skip = "commands whose statements are listed" // update and delete commands in a log
+	Unlisted     Skip = "commands whose statements are not shown"
 	Internal     Skip = "operations of the server or of Plimsoll"
 	OtherCommand Skip = "other commands"       // without data of a collection
 	TxnEnd       Skip = "ends of transactions" // commits and aborts
@@ -81,7 +87,8 @@ func (op *Operation) datable() bool {
 	return min(began, ended) >= 0 && max(began, ended) <= 9999
 }
 
-// fromCommand fills op from a command in database db. ns is the namespace that the source names, "" if it names none.
+// fromCommand fills op from a command in database db, or from a statement of one. ns is the namespace that the source
+// names, "" if it names none.
 func (op *Operation) fromCommand(ns, db string, cmd bson.Raw) error {
 	elements, err := cmd.Elements()
 	if err != nil || len(elements) == 0 {
@@ -96,13 +103,14 @@ func (op *Operation) fromCommand(ns, db string, cmd bson.Raw) error {
 		return GetMore
 	case "commitTransaction", "abortTransaction":
 		return TxnEnd
-	case "q":
-		return op.fromStatement(cmd)
 	}
+	if isStatement(elements) {
+		return op.fromStatement(elements)
+	}
+	op.Verb = name
 	if _, ok := verbs[name]; !ok {
 		return OtherCommand
 	}
-	op.Verb = name
 	if coll, ok := elements[0].Value().StringValueOK(); ok {
 		op.Collection = coll
 	} else if name == "aggregate" { // {aggregate: 1} works on a database
@@ -127,10 +135,13 @@ func (op *Operation) fromCommand(ns, db string, cmd bson.Raw) error {
 		out = append(out, bson.E{Key: key, Value: e.Value()})
 	}
 	out[0].Key = name
-	if statements := map[string]string{"update": "updates", "delete": "deletes"}[name]; statements != "" && !seen[statements] {
-		return Envelope
+	if list := statementLists[name]; list != "" && !seen[list] {
+		return Unlisted
 	}
-	op.NoDocs = name == "insert" && !seen["documents"]
+	if _, shown := cmd.Lookup("documents").ArrayOK(); name == "insert" && !shown { // some logs have their number
+		op.NoDocs = true
+		out = slices.DeleteFunc(out, func(e bson.E) bool { return e.Key == "documents" })
+	}
 	if op.Command, err = bson.Marshal(out); err != nil {
 		return err
 	}
@@ -147,21 +158,6 @@ func (op *Operation) defaultPreference(v bson.RawValue) bool {
 	return mode == "primary" || mode == "primaryPreferred" // what drivers send to a direct connection
 }
 
-// fromStatement fills op from one statement of an update ({q, u, multi, upsert}) or a delete ({q, limit}).
-func (op *Operation) fromStatement(cmd bson.Raw) error {
-	if err := op.internal(); err != nil {
-		return err
-	}
-	list := "updates"
-	op.Verb = "update"
-	if _, err := cmd.LookupErr("u"); err != nil {
-		op.Verb, list = "delete", "deletes"
-	}
-	var err error
-	op.Command, err = bson.Marshal(bson.D{{Key: op.Verb, Value: op.Collection}, {Key: list, Value: bson.A{cmd}}})
-	return err
-}
-
 // internal returns [Internal] for databases and collections that belong to the server.
 func (op *Operation) internal() error {
 	switch op.Database {
@@ -171,24 +167,5 @@ func (op *Operation) internal() error {
 	if op.Collection == "" || strings.HasPrefix(op.Collection, "system.") || strings.HasPrefix(op.Collection, "$cmd") {
 		return Internal
 	}
-	return nil
-}
-
-// Notes count what a source did not show, in the order of their first occurrence.
-type Notes struct {
-	Skipped map[Skip]int64
-	Others  map[string]int64 // other commands by name
-}
-
-// Skip counts an error of a reader, and returns it if it ends the reading.
-func (n *Notes) Skip(err error) error {
-	var why Skip
-	if err == nil || !errors.As(err, &why) {
-		return err
-	}
-	if n.Skipped == nil {
-		n.Skipped = map[Skip]int64{}
-	}
-	n.Skipped[why]++
 	return nil
 }

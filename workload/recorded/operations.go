@@ -21,9 +21,6 @@ type filler struct {
 
 // operation makes an operation of a shape; false if the language has none for it.
 func (w *writer) operation(s *Shape) (own.Operation, bool) {
-	if s.Failed == s.Count {
-		return own.Operation{}, false // the server refuses it
-	}
 	f := &filler{w: w, s: s, c: w.byName[s.Collection], sure: true}
 	o := own.Operation{Weight: float64(s.Count)}
 	get := func(key string) any {

@@ -7,40 +7,40 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 )
 
-// ReadProfile reads one document of system.profile. The error is a [Skip].
-func ReadProfile(doc bson.Raw) (Operation, error) {
-	op := Operation{Count: 1}
-	if doc.Validate() != nil {
-		return op, Damaged
-	}
+// readProfile reads one document of system.profile.
+func (s *source) readProfile(doc bson.Raw, yield yielder) bool {
+	op := Operation{Count: 1, Form: Profile}
 	ended, ok := doc.Lookup("ts").TimeOK()
 	ns, named := doc.Lookup("ns").StringValueOK()
 	kind, typed := doc.Lookup("op").StringValueOK()
 	if !ok || !named || !typed {
-		return op, Foreign
+		return yield(op, Foreign)
 	}
 	op.Duration = time.Duration(number(doc, "millis")) * time.Millisecond
 	op.Time = ended.Add(-op.Duration)
 	if !op.datable() {
-		return op, Damaged
+		return yield(op, Damaged)
 	}
 	op.readResult(doc)
 	op.Sampled = int(number(doc, "rateLimit"))
-	if app, _ := doc.Lookup("appName").StringValueOK(); strings.HasPrefix(app, AppName) {
-		return op, Internal
+	app, _ := doc.Lookup("appName").StringValueOK()
+	if strings.HasPrefix(app, AppName) {
+		return yield(op, Internal)
 	}
 	if kind == "getmore" {
-		return op, GetMore
+		return yield(op, GetMore)
 	}
 	cmd, ok := doc.Lookup("command").DocumentOK()
 	if !ok {
-		return op, Foreign
+		return yield(op, Foreign)
 	}
 	db, _ := cmd.Lookup("$db").StringValueOK()
 	if text, ok := cmd.Lookup("$truncated").StringValueOK(); ok {
-		return op, op.fromCut(ns, kind, text)
+		err := op.fromCut(ns, kind, text)
+		return yield(op, err)
 	}
-	return op, op.fromCommand(ns, db, cmd)
+	client, _ := doc.Lookup("client").StringValueOK()
+	return s.command(op, client+" "+app, ns, db, cmd, yield)
 }
 
 // readResult reads what a profiler document and a slow-query line both say.

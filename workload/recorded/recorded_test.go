@@ -44,21 +44,6 @@ func testFile(t testing.TB, name string) []byte {
 	return data
 }
 
-// profile reads a profile that was written as Extended JSON, a document on each line.
-func profile(t testing.TB, data []byte) iter.Seq2[Operation, error] {
-	return func(yield func(Operation, error) bool) {
-		for line := range bytes.Lines(data) {
-			var doc bson.Raw
-			if err := bson.UnmarshalExtJSON(line, false, &doc); err != nil {
-				t.Fatal(err)
-			}
-			if !yield(ReadProfile(doc)) {
-				return
-			}
-		}
-	}
-}
-
 func queryStats(t testing.TB, data []byte) iter.Seq2[Operation, error] {
 	var doc struct{ V []bson.Raw }
 	if err := bson.UnmarshalExtJSON(append(append([]byte(`{"v":`), data...), '}'), false, &doc); err != nil {
@@ -78,7 +63,7 @@ func modelOf(t testing.TB, o Options, operations iter.Seq2[Operation, error]) *M
 	m := NewModel(o)
 	for op, err := range operations {
 		if err != nil {
-			if err := m.Skip(err); err != nil {
+			if err := m.Skip(&op, err); err != nil {
 				t.Fatal(err)
 			}
 			continue
@@ -109,22 +94,23 @@ func describe(m *Model) string {
 		}
 	}
 	var skipped []string
-	for why, n := range m.Skipped {
+	n := m.Total()
+	for why, n := range n.Skipped {
 		skipped = append(skipped, fmt.Sprintf("skipped %d: %s\n", n, why))
 	}
 	slices.Sort(skipped)
 	fmt.Fprintf(&b, "%soperations %d, cut %v, without documents %d, in transactions %d, failed %d\n", strings.Join(skipped, ""),
-		m.Operations, m.Cut, m.NoDocs, m.InTxn, m.Failed)
+		m.Operations, n.Cut, n.NoDocs, n.InTxn, n.Failed)
 	return b.String()
 }
 
 // TestSources reads what a mongod 4.4 wrote into its profile and its log during the same operations, an answer of
 // $queryStats as the documentation shows it, and captured commands.
 func TestSources(t *testing.T) {
-	golden(t, "profile.golden", describe(modelOf(t, Options{}, profile(t, testFile(t, "profile-4.4.jsonl")))))
-	golden(t, "log.golden", describe(modelOf(t, Options{}, ReadLog(bytes.NewReader(testFile(t, "mongod-4.4.log"))))))
+	golden(t, "profile.golden", describe(modelOf(t, Options{}, Read(bytes.NewReader(testFile(t, "profile-4.4.jsonl"))))))
+	golden(t, "log.golden", describe(modelOf(t, Options{}, Read(bytes.NewReader(testFile(t, "mongod-4.4.log"))))))
 	golden(t, "querystats.golden", describe(modelOf(t, Options{Typed: true}, queryStats(t, testFile(t, "querystats.json")))))
-	golden(t, "commands.golden", describe(modelOf(t, Options{}, ReadCommands(bytes.NewReader(testFile(t, "commands.jsonl"))))))
+	golden(t, "commands.golden", describe(modelOf(t, Options{}, Read(bytes.NewReader(testFile(t, "commands.jsonl"))))))
 }
 
 // TestLogAndProfileAgree checks that both sources of one server give the same shapes.
@@ -136,8 +122,8 @@ func TestLogAndProfileAgree(t *testing.T) {
 		}
 		return out
 	}
-	a := modelOf(t, Options{}, profile(t, testFile(t, "profile-4.4.jsonl")))
-	b := modelOf(t, Options{}, ReadLog(bytes.NewReader(testFile(t, "mongod-4.4.log"))))
+	a := modelOf(t, Options{}, Read(bytes.NewReader(testFile(t, "profile-4.4.jsonl"))))
+	b := modelOf(t, Options{}, Read(bytes.NewReader(testFile(t, "mongod-4.4.log"))))
 	if diff := cmp.Diff(shapes(a), shapes(b)); diff != "" {
 		t.Errorf("profile and log (-profile +log):\n%s", diff)
 	}
@@ -146,9 +132,9 @@ func TestLogAndProfileAgree(t *testing.T) {
 // TestNoValueStays checks that neither values nor hidden names are in the shapes of all sources.
 func TestNoValueStays(t *testing.T) {
 	o := Options{Names: HashedNames([]byte("key"))}
-	text := describe(modelOf(t, o, profile(t, testFile(t, "profile-4.4.jsonl")))) +
-		describe(modelOf(t, o, ReadLog(bytes.NewReader(testFile(t, "mongod-4.4.log"))))) +
-		describe(modelOf(t, o, ReadCommands(bytes.NewReader(testFile(t, "commands.jsonl")))))
+	text := describe(modelOf(t, o, Read(bytes.NewReader(testFile(t, "profile-4.4.jsonl"))))) +
+		describe(modelOf(t, o, Read(bytes.NewReader(testFile(t, "mongod-4.4.log"))))) +
+		describe(modelOf(t, o, Read(bytes.NewReader(testFile(t, "commands.jsonl")))))
 	for _, secret := range []string{"anna", "bert", "c20", "vvvv", "zzzz", "customer", "items", "total", "paid", "65f0c0"} {
 		if strings.Contains(text, secret) {
 			t.Errorf("%q is in the shapes", secret)
@@ -159,7 +145,7 @@ func TestNoValueStays(t *testing.T) {
 // TestSharded reads the log lines of a mongos and of a shard behind it, in the form of MongoDB's documentation. Both
 // have the same shapes, and the file says what such logs lack.
 func TestSharded(t *testing.T) {
-	m := modelOf(t, Options{}, ReadLog(bytes.NewReader(testFile(t, "sharded.log"))))
+	m := modelOf(t, Options{}, Read(bytes.NewReader(testFile(t, "sharded.log"))))
 	golden(t, "sharded.golden", describe(m))
 	f := fileOf(t, m, Source{Name: "stocks", From: "sharded.log", Sources: []string{"slow-query log"}, Database: "stocks",
 		Collections: []*Collection{{Database: "stocks", Name: "trades", Count: 10, ShardKey: document(t, `{"ticker": 1, "day": "hashed"}`)}}})
@@ -172,7 +158,7 @@ func TestSharded(t *testing.T) {
 	}
 }
 
-func document(t *testing.T, text string) (doc bson.Raw) {
+func document(t testing.TB, text string) (doc bson.Raw) {
 	t.Helper()
 	if err := bson.UnmarshalExtJSON([]byte(text), false, &doc); err != nil {
 		t.Fatal(err)

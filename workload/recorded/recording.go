@@ -144,7 +144,7 @@ func (r *Recorder) Add(op *Operation) error {
 		r.texts = append(r.texts, key)
 	}
 	a := arrival{at: op.Time, shape: shape, n: r.n}
-	if r.m.Options.Values && r.m.Names == nil && !op.NoDocs && len(op.Command) <= maxCommand {
+	if r.m.Options.Values && r.m.Names == nil && !op.NoDocs && !op.Redacted && len(op.Command) <= maxCommand {
 		a.command = op.Command
 	}
 	r.n++

@@ -25,7 +25,7 @@ func record(t testing.TB, o Options, operations iter.Seq2[Operation, error]) ([]
 	}
 	for op, err := range operations {
 		if err != nil {
-			_ = m.Skip(err)
+			_ = m.Skip(&op, err)
 			continue
 		}
 		m.Add(&op)
@@ -51,7 +51,7 @@ func openBytes(data []byte) func() (io.ReadCloser, error) {
 // TestReplaySendsWhatWasRecorded replays captured commands with their values: the same commands in the same order, at
 // the same times or twice as fast, and again from the first one at the end.
 func TestReplaySendsWhatWasRecorded(t *testing.T) {
-	data, h := record(t, Options{Values: true}, ReadCommands(bytes.NewReader(testFile(t, "commands.jsonl"))))
+	data, h := record(t, Options{Values: true}, Read(bytes.NewReader(testFile(t, "commands.jsonl"))))
 	if h.Operations != 5 || h.Commands != 5 || h.Left != 0 || h.Length != time.Second {
 		t.Errorf("header %+v", h)
 	}
@@ -93,7 +93,7 @@ func TestReplaySendsWhatWasRecorded(t *testing.T) {
 
 // TestReplayMakesOperations replays a profile without values: the workload makes each operation.
 func TestReplayMakesOperations(t *testing.T) {
-	data, h := record(t, Options{}, profile(t, testFile(t, "profile-4.4.jsonl")))
+	data, h := record(t, Options{}, Read(bytes.NewReader(testFile(t, "profile-4.4.jsonl"))))
 	if h.Operations != 20 || h.Commands != 0 || h.Left != 2 {
 		t.Errorf("header %+v", h)
 	}
@@ -149,7 +149,7 @@ func TestRecordingSortsByBegin(t *testing.T) {
 
 // FuzzRecording opens damaged recordings.
 func FuzzRecording(f *testing.F) {
-	data, _ := record(f, Options{Values: true}, ReadCommands(bytes.NewReader(testFile(f, "commands.jsonl"))))
+	data, _ := record(f, Options{Values: true}, Read(bytes.NewReader(testFile(f, "commands.jsonl"))))
 	f.Add(data)
 	f.Add(data[:len(data)/2])
 	f.Add(data[:len(data)-3])

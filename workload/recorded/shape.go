@@ -75,6 +75,7 @@ func (n *Names) reference(s string) string {
 type walker struct {
 	names  *Names
 	typed  bool // values are names of types already, as in $queryStats
+	masked bool // texts can be masks, whose kind is not known
 	values []bson.RawValue
 	holes  []*Hole
 }
@@ -82,7 +83,7 @@ type walker struct {
 // shapeOf returns the command of op with holes, and the values in them. typed says that the command comes from
 // $queryStats.
 func shapeOf(op *Operation, names *Names, typed bool) (tree bson.D, holes []*Hole, values []bson.RawValue) {
-	w := &walker{names: names, typed: typed}
+	w := &walker{names: names, typed: typed, masked: op.Redacted}
 	for _, e := range elementsOf(op.Command) {
 		if v, ok := w.argument(op.Verb, e.Key(), e.Value()); ok {
 			tree = append(tree, bson.E{Key: e.Key(), Value: v})
@@ -318,6 +319,9 @@ func (w *walker) hole(field string, v bson.RawValue) any {
 		if s, ok := v.StringValueOK(); ok && strings.HasPrefix(s, "?") {
 			kind = s[1:]
 		}
+	}
+	if s, ok := v.StringValueOK(); ok && s == mask && w.masked {
+		kind = ""
 	}
 	switch kind {
 	case "null", "minKey", "maxKey":

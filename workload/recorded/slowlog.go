@@ -1,21 +1,13 @@
 package recorded
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
-	"errors"
-	"io"
-	"iter"
 	"strings"
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 )
-
-// maxLine is the longest line that is read. A line of a log has at most some 10 KiB unless maxLogSizeKB is raised; a
-// captured command has at most the 16 MiB of a document.
-const maxLine = 32 << 20
 
 // slowQuery is the number of the log lines about slow operations.
 const slowQuery = 51803
@@ -25,9 +17,10 @@ type logLine struct {
 	Time struct {
 		Date time.Time `json:"$date"`
 	} `json:"t"`
-	ID        int             `json:"id"`
-	Attr      json.RawMessage `json:"attr"`
-	Truncated json.RawMessage `json:"truncated"` // attributes that the server shortened
+	ID         int             `json:"id"`
+	Connection string          `json:"ctx"`
+	Attr       json.RawMessage `json:"attr"`
+	Truncated  json.RawMessage `json:"truncated"` // attributes that the server shortened
 }
 
 // logAttributes are the attributes of a slow-query line that are not part of [Operation.readResult].
@@ -46,104 +39,49 @@ type logAttributes struct {
 	ErrorCode int             `json:"errCode"`
 }
 
-// ReadLog reads the slow-query lines of a structured log (MongoDB 4.4 and later). It yields an operation or a [Skip]
-// for each line, and ends after any other error.
-func ReadLog(r io.Reader) iter.Seq2[Operation, error] { return readLines(r, readLogLine) }
-
-// readLines calls read for each line of r.
-func readLines(r io.Reader, read func(line []byte) (Operation, error)) iter.Seq2[Operation, error] {
-	return func(yield func(Operation, error) bool) {
-		lines := lineReader{r: bufio.NewReaderSize(r, 64<<10)}
-		for {
-			line, err := lines.next()
-			switch {
-			case err == io.EOF:
-				return
-			case errors.Is(err, Damaged):
-				if !yield(Operation{}, Damaged) {
-					return
-				}
-			case err != nil:
-				yield(Operation{}, err)
-				return
-			case len(bytes.TrimSpace(line)) > 0:
-				if !yield(read(line)) {
-					return
-				}
-			}
-		}
-	}
+// isLogLine reports whether a document is a line of a structured log.
+func isLogLine(doc []byte) bool {
+	return bytes.HasPrefix(doc, []byte(`{"t":`)) || bytes.Contains(doc, []byte(`"attr"`)) && bytes.Contains(doc, []byte(`"ctx"`))
 }
 
-// lineReader reads lines of at most maxLine, and skips longer ones.
-type lineReader struct {
-	r    *bufio.Reader
-	line []byte
-}
-
-// next returns the next line, valid until the next call, [Damaged] for a line that is too long, and io.EOF at the end.
-func (l *lineReader) next() ([]byte, error) {
-	l.line = l.line[:0]
-	long := false
-	for {
-		part, err := l.r.ReadSlice('\n')
-		if long = long || len(l.line)+len(part) > maxLine; !long {
-			l.line = append(l.line, part...)
-		}
-		switch {
-		case err == bufio.ErrBufferFull:
-			continue
-		case err != nil && err != io.EOF:
-			return nil, err
-		case long:
-			l.line = nil // do not keep the memory
-			return nil, Damaged
-		case err == io.EOF && len(l.line) == 0:
-			return nil, io.EOF
-		}
-		return l.line, nil
-	}
-}
-
-func readLogLine(line []byte) (Operation, error) {
-	op := Operation{Count: 1}
-	if !bytes.Contains(line, []byte(`"attr"`)) || !bytes.Contains(line, []byte("51803")) {
+// readLogLine reads a line of the structured log of MongoDB 4.4 and later.
+func (s *source) readLogLine(line []byte, yield yielder) bool {
+	op := Operation{Count: 1, Form: StructuredLog}
+	if !bytes.Contains(line, []byte("51803")) {
 		if !json.Valid(line) {
-			return op, Damaged
+			return yield(op, Damaged)
 		}
-		return op, Foreign
+		return yield(op, Foreign)
 	}
 	var l logLine
 	if err := json.Unmarshal(line, &l); err != nil {
-		return op, Damaged
+		return yield(op, Damaged)
 	}
 	var a logAttributes
 	if l.ID != slowQuery || l.Time.Date.IsZero() {
-		return op, Foreign
+		return yield(op, Foreign)
 	}
+	op.Slow = true
 	if err := json.Unmarshal(l.Attr, &a); err != nil || len(a.Command) == 0 {
-		return op, Damaged
+		return yield(op, Damaged)
 	}
 	op.Duration = time.Duration(a.Millis * float64(time.Millisecond))
 	op.Time = l.Time.Date.Add(-op.Duration)
 	if !op.datable() {
-		return op, Damaged
+		return yield(op, Damaged)
 	}
 	op.Docs = max(a.Returned, a.Inserted, a.Deleted, a.Matched)
 	op.Bytes, op.Plan, op.Failed = a.Reply, a.Plan, a.ErrorCode != 0
 	if strings.HasPrefix(a.App, AppName) {
-		return op, Internal
+		return yield(op, Internal)
 	}
 	var cmd bson.Raw
 	if err := bson.UnmarshalExtJSON(a.Command, false, &cmd); err != nil {
-		return op, Damaged
+		return yield(op, Damaged)
 	}
 	db, _ := cmd.Lookup("$db").StringValueOK()
-	err := op.fromCommand(a.Namespace, db, cmd)
-	if err == nil && shortened(l.Truncated, "command") {
-		op.Cut, op.Command = true, nil
-	}
-	return op, err
+	op.Cut = shortened(l.Truncated, "command")
+	return s.command(op, l.Connection, a.Namespace, db, cmd, yield)
 }
 
 // shortened reports whether the list of shortened attributes of a line names one.

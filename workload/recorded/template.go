@@ -245,12 +245,13 @@ func (w *writer) fromFilters(c *Collection) any {
 
 // fromHoles makes the template of a field from the values with which it was compared or set.
 func (w *writer) fromHoles(c *Collection, field string) any {
+	known := w.kindIsKnown(c, field)
 	for _, s := range w.shapes {
 		if s.Collection != c.Name {
 			continue
 		}
 		for i, h := range s.Holes {
-			if h.Field != field {
+			if h.Field != field || known && h.Kind == "" {
 				continue
 			}
 			if inner, ok := strings.CutPrefix(h.Kind, "array<"); ok { // from $in, as a rule
@@ -263,6 +264,15 @@ func (w *writer) fromHoles(c *Collection, field string) any {
 		}
 	}
 	return one("$objectId", bson.D{})
+}
+
+// kindIsKnown reports whether a hole of a field has a kind, which redacted values do not show.
+func (w *writer) kindIsKnown(c *Collection, field string) bool {
+	return slices.ContainsFunc(w.shapes, func(s *Shape) bool {
+		return s.Collection == c.Name && slices.ContainsFunc(s.Holes, func(h *Hole) bool {
+			return h.Field == field && h.Kind != ""
+		})
+	})
 }
 
 // fromHole makes a template of the values in a hole, or of its kind if values were not shown.

@@ -41,9 +41,9 @@ func recordText(t testing.TB, o Options, commands string) (own.File, []byte, err
 	if err != nil {
 		t.Fatal(err)
 	}
-	for op, err := range ReadCommands(strings.NewReader(commands)) {
+	for op, err := range Read(strings.NewReader(commands)) {
 		if err != nil {
-			if err := m.Skip(err); err != nil {
+			if err := m.Skip(&op, err); err != nil {
 				return own.File{}, nil, err
 			}
 			continue
@@ -169,13 +169,13 @@ func FuzzRecorder(f *testing.F) {
 
 // FuzzReplay opens arbitrary bytes as a recording: behind a header, or as a file.
 func FuzzReplay(f *testing.F) {
-	data, _ := record(f, Options{Values: true}, ReadCommands(bytes.NewReader(testFile(f, "commands.jsonl"))))
+	data, _ := record(f, Options{Values: true}, Read(bytes.NewReader(testFile(f, "commands.jsonl"))))
 	f.Add(data, false)
 	f.Add(data[:len(data)/2], false)
 	f.Add([]byte{1, 2, 3}, true)
 	f.Add([]byte{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f, 1}, true)
 	first, _, _ := bytes.Cut(testFile(f, "commands.jsonl"), []byte("\n"))
-	short, _ := record(f, Options{Values: true}, ReadCommands(bytes.NewReader(first))) // parsed again and again
+	short, _ := record(f, Options{Values: true}, Read(bytes.NewReader(first))) // parsed again and again
 	header, _, _ := bytes.Cut(unpacked(f, short), []byte("\n"))
 	f.Fuzz(func(t *testing.T, b []byte, behind bool) {
 		if behind {
