@@ -162,7 +162,7 @@ func TestFailuresOfBadQuestions(t *testing.T) {
 	}
 }
 
-// The question that the documentation shows can be answered, and it names the findings of the answer.
+// The question that the documentation shows can be answered.
 func TestDocumentedFailures(t *testing.T) {
 	page, err := os.ReadFile("../../docs/size.md")
 	if err != nil {
@@ -174,10 +174,5 @@ func TestDocumentedFailures(t *testing.T) {
 	f, err := Failures(nil, text, record.Tool{})
 	if err != nil || !found || f.Shards != 333 || len(f.Kinds) != 2 {
 		t.Errorf("%q: %+v, %v", text, f, err)
-	}
-	for _, x := range assumptions(&record.Failures{Shards: 2, Members: 3}) {
-		if !strings.Contains(section, "`"+x.ID+"`") {
-			t.Errorf("the finding %q is not in docs/size.md", x.ID)
-		}
 	}
 }
