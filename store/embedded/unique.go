@@ -6,9 +6,9 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 )
 
-// Two documents with the same value in a unique index have other locks, so the values have locks too ([embeddedStore.values]).
-// A writer locks those of its new documents after the documents themselves and all at once, in a fixed order, so that no
-// two writers deadlock. It holds them until its batch is visible.
+// Two documents with the same value in a unique index have other locks, so the values have locks too
+// ([embeddedStore.values]). A writer locks those of its new documents after the documents themselves and all at once,
+// in a fixed order, so that no two writers deadlock. It holds them until its batch is visible.
 
 // lockValues locks the values of new documents in unique indexes. keys are those of the documents; a nil document is
 // left out.

@@ -65,7 +65,8 @@ func testUnique(x *tester) {
 	x.refused("null beside a document without the field", insert(d("_id", 31, "mail", nil)))
 	x.expect(store.OK, set(1, "mail", "was a"))
 	x.expect(store.OK, insert(d("_id", 40, "mail", "a")))
-	x.expect(store.OK, in(u, workload.Request{Verb: workload.Delete, Updates: []workload.Statement{{Filter: raw(x, d("_id", 40))}}}))
+	gone := []workload.Statement{{Filter: raw(x, d("_id", 40))}}
+	x.expect(store.OK, in(u, workload.Request{Verb: workload.Delete, Updates: gone}))
 	x.expect(store.OK, insert(d("_id", 41, "mail", "a")))
 	unordered := insert(d("_id", 50, "mail", "a"), d("_id", 51, "mail", "e"), d("_id", 52, "mail", "e"), d("_id", 53, "mail", "f"))
 	unordered.Unordered = true
@@ -205,7 +206,8 @@ func TestUniqueUnderConcurrency(t *testing.T) {
 			t.Errorf("%d writers have the value %d", n, v)
 		}
 	}
-	if err := x.st.(*embeddedStore).checkUnique(x.st.(*embeddedStore).lookup("c"), x.st.(*embeddedStore).lookup("c").indexes[0]); err != nil {
+	e := x.st.(*embeddedStore)
+	if err := e.checkUnique(e.lookup("c"), e.lookup("c").indexes[0]); err != nil {
 		t.Error(err)
 	}
 }
