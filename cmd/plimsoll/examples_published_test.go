@@ -187,7 +187,7 @@ func namesLevelsAs(t *testing.T, asked spec.Study, sweep *published.Sweep) {
 
 // aboutOneEngine are examples about what only one engine has: MongoDB's elections, and what it promises of reads, or
 // Patroni.
-var aboutOneEngine = regexp.MustCompile(`^../../examples/drill/(mongod|reads|patroni)-`)
+var aboutOneEngine = regexp.MustCompile(`^../../examples/drill/(mongod|reads|patroni|transactions)-`)
 
 // namesOfEngines are an engine that is chosen, and members that are called by one.
 var namesOfEngines = regexp.MustCompile(`name: *(mongod|documentdb)\b|\b(pg|mongod)-[0-9]`)
