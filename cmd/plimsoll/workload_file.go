@@ -75,7 +75,12 @@ open engine) or standalone (a mongod without a replica set). A mongod in a repli
 				return withExit(exitUsage, err)
 			}
 			printWorkload(env, p)
-			nextStep(env.stdout, "plimsoll run --workload "+shellword.Quote(asked.Workload.Name), "on the embedded store")
+			file := shellword.Quote(asked.Workload.Name)
+			if run.CheckEngine(asked, "embedded") == nil {
+				nextStep(env.stdout, "plimsoll run --workload "+file, "on the embedded store")
+			} else { // it needs more than the embedded store has
+				nextStep(env.stdout, "plimsoll workload sample "+file, "documents and operations, as a run makes them")
+			}
 			return nil
 		})
 	check := cmd.RunE
