@@ -19,7 +19,6 @@ import (
 var lackedByEmbedded = map[string][]string{
 	"audit-log": {"operation search: the query operator $text", "index text_text"},
 	"web-shop":  {"operation order: a transaction"},
-	"commands":  {"operation delete-orders-total: a filter of"},
 }
 
 // The embedded store does all operations of the examples and of recorded workloads but those that it names, and it
