@@ -22,7 +22,7 @@ RACED   := cmd/plimsoll workload/capture fleet lab/faultfs fleet/nats disk/fault
 # Tests of these packages that are not raced: they run commands of the documentation, or many commands one after the other
 # whose parts are raced where they live or in another test, or only write and read records, or wait for a browser. Those that
 # follow, interrupt, serve and use several processes are raced.
-UNRACED_TESTS := ^Test(Browser.*|Docs|StudyDocs|YCSBDocs|FaultfsDocs|EngineDocs|ExamplesCanBe.*|ShippedDrills|PagesOfDocuments|ExamplesOfDocuments|YCSBStockWorkloads|YCSBTypes|EngineRun.*|JournalCutAnywhere|HostileRecords|RecordsThatAreNotWhatWasMeasured|HostileNames.*|Slips|FormsOfReports|TerminalMarkdownAndPageStateTheSame|ManyPlayers|AgentsOnKubernetes|FaultsOnKubernetes|Kubernetes|VSphereReset|VSphereStudy|PolicyStorageOnVSphere|PlatformMaintenanceByCommands|PlatformInFile|TerminalPicture|ProcessListHasNoSecret|PredictionFromProbe|CIOfACapacityFile)$$|^TestScripts$$/^(suite|suite_budget|size|misc|usage|lab|drill|disk|faultfs|report|compare|run_spec|run_properties|study_plan|study_show|objectives|unreachable|bad_disk|workload|ci|run_embedded|run_open_loop|engine_install|platform|no_lab)$$
+UNRACED_TESTS := ^Test(Browser.*|Docs|ReferenceOfFlags|StudyDocs|YCSBDocs|FaultfsDocs|EngineDocs|ExamplesCanBe.*|ShippedDrills|PagesOfDocuments|ExamplesOfDocuments|YCSBStockWorkloads|YCSBTypes|EngineRun.*|JournalCutAnywhere|HostileRecords|RecordsThatAreNotWhatWasMeasured|HostileNames.*|Slips|FormsOfReports|TerminalMarkdownAndPageStateTheSame|ManyPlayers|AgentsOnKubernetes|FaultsOnKubernetes|Kubernetes|VSphereReset|VSphereStudy|PolicyStorageOnVSphere|PlatformMaintenanceByCommands|PlatformInFile|TerminalPicture|ProcessListHasNoSecret|PredictionFromProbe|CIOfACapacityFile)$$|^TestScripts$$/^(suite|suite_budget|size|misc|usage|lab|drill|disk|faultfs|report|compare|run_spec|run_properties|study_plan|study_show|objectives|unreachable|bad_disk|workload|ci|run_embedded|run_open_loop|engine_install|platform|no_lab)$$
 # The raced packages with such tests: `make unit` runs those alone.
 HALF    := cmd/plimsoll platform/kubernetes fleet/kubernetes serve fleet/nats
 # Raced packages whose tests do less under the race detector: `make unit` runs all of them, too. (internal/repotest finds what is
@@ -47,7 +47,7 @@ NICE     = nice -n 5
 SERVERS := e2e internal/kubetest internal/browsertest
 # The tests that run on a real mongod where there is one, of lab/engine, lab/topology and e2e (internal/repotest finds those that
 # are missing here).
-MONGOD_TESTS := ^Test(EngineRun.*|KilledCommandsLeaveNoSecrets|TryMongo|Mongo.*|ShippedDrillsOnMongod|ReadsAreJudged|DrillOfAShardedCluster|Durability|Clients|ClientsEnded|BesideTheLoad|Interrupt|KilledRun|Resume|ServerKilled|Lab|LabDocs|LabOfThree|RunViaService|StudyOfAServer|WrongPassword|OwnWorkloads|OwnWorkloadsOnMongod|WorkloadStaysInItsDatabase|Workloads|YCSB|PlatformMaintenance|BusyWorkersOnASet|LanguageOfExamples|StepDownOfASecureSet)$$
+MONGOD_TESTS := ^Test(EngineRun.*|Readme|KilledCommandsLeaveNoSecrets|TryMongo|Mongo.*|ShippedDrillsOnMongod|ReadsAreJudged|DrillOfAShardedCluster|Durability|Clients|ClientsEnded|BesideTheLoad|Interrupt|KilledRun|Resume|ServerKilled|Lab|LabDocs|LabOfThree|RunViaService|StudyOfAServer|WrongPassword|OwnWorkloads|OwnWorkloadsOnMongod|WorkloadStaysInItsDatabase|Workloads|YCSB|PlatformMaintenance|BusyWorkersOnASet|LanguageOfExamples|StepDownOfASecureSet)$$
 # All packages but the rules, which have a target, by their paths in this module. Go lists them at the first use.
 packages = $(eval packages := $(or $(filter-out internal/repotest,$(patsubst $(shell $(GO) list -m)/%,%,$(shell $(GO) list ./...))), \
 	$(error $(GO) list found no packages)))$(packages)
@@ -68,12 +68,12 @@ groups   = +@env -u PLIMSOLL_TEST_MONGOD $(MAKE) --no-print-directory -j $(PARAL
 # Name and tag of the container image.
 IMAGE   ?= plimsoll:latest
 
-CHECKS  := fmt vet staticcheck darwin vuln rules trust groups
+CHECKS  := fmt vet staticcheck darwin vuln rules trust site groups
 # $(call checks,TARGETS) makes one after the other and says how long each took.
 checks   = @for check in $(1); do start=$$(date +%s); echo "--- make $$check"; $(MAKE) --no-print-directory $$check || exit 1; \
 	echo "--- make $$check: $$(($$(date +%s) - start)) s"; done
 
-.PHONY: all build demo test plain ci smoke mongod proof fmt vet staticcheck vuln rules groups unit race $(UNIT) $(RACE) bench lines man pictures image release darwin engine clean help trust liars
+.PHONY: all build demo test plain ci smoke mongod proof fmt vet staticcheck vuln rules groups unit race $(UNIT) $(RACE) bench lines man site reference pictures image release darwin engine clean help trust liars
 
 all: build
 
@@ -130,9 +130,6 @@ vet:
 staticcheck:
 	$(TOOL) staticcheck ./...
 
-darwin: ## plimsoll compiles for macOS, where nothing of it is tested
-	GOOS=darwin GOARCH=arm64 $(GO) build -ldflags=-s -o /dev/null ./cmd/plimsoll
-
 vuln: ## known vulnerabilities in what is called; an unreachable database is said and does not fail
 	@tools/vuln.sh "$(TOOL)" "$(VULNDB)"
 
@@ -184,7 +181,19 @@ bench: ## speed, as ratios against the peers, from one run on this machine
 man: build ## manual pages, in man/
 	$(BIN) man man
 
-pictures: ## docs/pictures, made of records that tests write (with chromium)
+site: build ## the documentation as a site to search and read offline, in bin/site/html (with Python 3.11 and its package index)
+	@tools/site/build.sh $(BIN)
+
+reference: ## docs/reference, generated from the code
+	mkdir -p docs/reference
+	$(GO) test ./cmd/plimsoll -run '^TestReferenceOfFlags$$' -count=1 -update
+	$(GO) test ./record/schema -run '^TestReferenceOfKeys$$' -count=1 -update
+	$(GO) test ./fault -run '^TestReferenceHasTheTable$$' -count=1 -update
+	$(GO) test ./server -run '^TestReferenceOfSamples$$' -count=1 -update
+	$(GO) test ./internal/repotest -run '^TestReferenceOfFindings$$' -count=1 -findings
+	$(GO) test ./liars -run '^TestPageIsRendered$$' -count=1 -update
+
+pictures: ## docs/pictures, made of the records in docs/pictures/records and of those that tests write (with chromium)
 	mkdir -p docs/pictures
 	$(GO) test ./e2e/browser -run '^TestPictures$$' -count=1 -update
 	$(GO) test ./cmd/plimsoll -run '^TestTerminalPicture$$' -count=1 -update
@@ -194,9 +203,11 @@ image: ## a container image, in bin/image.tar (for docker load or ctr images imp
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w' -o bin/image/plimsoll ./cmd/plimsoll
 	$(GO) -C tools run ./image -name $(IMAGE) -out ../bin/image.tar ../bin/image/plimsoll
 
-# Linux and macOS on amd64 and arm64: archives, packages for Debian and RPM, lists of components, images, the chart, checksums.
 release: ## what people install, in bin/release
 	$(GO) -C tools run ./release
+
+darwin: ## plimsoll compiles for macOS, where nothing of it is tested
+	GOOS=darwin GOARCH=arm64 $(GO) build -ldflags=-s -o /dev/null ./cmd/plimsoll
 
 engine: build ## the open engine that the end-to-end tests use (as root)
 	$(BIN) engine install documentdb

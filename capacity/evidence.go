@@ -142,7 +142,7 @@ func whyUnusable(r *record.Run) string {
 		slices.ContainsFunc(r.Validity, func(f measure.Finding) bool { return f.ID == "null" }):
 		return "its target stores nothing, so it measured the client only. Run it against the deployment"
 	case slices.Contains([]string{record.SoftwareEmbedded, record.SoftwareStandIn}, r.Target.Software()):
-		return "it was measured on another engine (" + record.NotMongoDB(r.Target.Software()) + "), whose nodes carry another load. " +
+		return "another engine (" + record.NotMongoDB(r.Target.Software()) + ") was measured. Its nodes carry another load. " +
 			"Run it against the deployment"
 	case len(r.Specification.Load.Stages) > 0:
 		return "its load changes (stages), so there is no single rate. Run it with one rate"

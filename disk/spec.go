@@ -1,13 +1,16 @@
 package disk
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/disk/files"
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
+	"github.com/plimsoll-bench/plimsoll/internal/nearest"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
@@ -68,23 +71,23 @@ func checkNames(s *record.ProbeSpec) error {
 	if len(s.Profiles) == 0 {
 		return fmt.Errorf("a probe needs a profile: use one of %v", Profiles())
 	}
-	for _, name := range s.Profiles {
-		if !slices.Contains(Profiles(), name) {
-			return fmt.Errorf("unknown profile %q: use one of %v, or all", name, Profiles())
+	logs := []string{spec.LogReserved, spec.LogGrowing, spec.LogOverwritten}
+	for _, x := range []struct {
+		what          string
+		values, known []string
+	}{
+		{"profile", s.Profiles, Profiles()},
+		{"operation", s.Operations, []string{Read, Write, Mixed}},
+		{"mode", []string{s.Mode}, []string{files.Direct, files.Buffered, files.Mapped}},
+		{"sync", []string{s.Sync}, []string{SyncData, SyncOpen, SyncNone}},
+		{"log", []string{cmp.Or(s.Log, logs[0])}, logs},
+	} {
+		for _, word := range x.values {
+			if !slices.Contains(x.known, word) {
+				return fmt.Errorf("unknown %s %q%s (known: %s)", x.what, word, nearest.DidYouMean(word, x.known),
+					strings.Join(x.known, ", "))
+			}
 		}
-	}
-	for _, op := range s.Operations {
-		if !slices.Contains([]string{Read, Write, Mixed}, op) {
-			return fmt.Errorf("unknown operation %q: use read, write or mixed", op)
-		}
-	}
-	switch {
-	case !slices.Contains([]string{files.Direct, files.Buffered, files.Mapped}, s.Mode):
-		return fmt.Errorf("unknown mode %q: use direct, buffered or mmap", s.Mode)
-	case !slices.Contains([]string{SyncData, SyncOpen, SyncNone}, s.Sync):
-		return fmt.Errorf("unknown sync %q: use fdatasync, dsync or none", s.Sync)
-	case !slices.Contains([]string{"", spec.LogReserved, spec.LogGrowing, spec.LogOverwritten}, s.Log):
-		return fmt.Errorf("unknown log %q: use reserved, growing or overwritten", s.Log)
 	}
 	return nil
 }

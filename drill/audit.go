@@ -313,6 +313,7 @@ type source struct {
 	client     *platform.Client
 	patience   time.Duration
 	db         *mongo.Database
+	gateway    bool      // it is a gateway of documentdb
 	mark       uint32    // of the round, in the write that begins the final read
 	behind     string    // replication lag of a member, in words
 	lab        io.Closer // the server that the lab started for the reading, or nil
@@ -338,7 +339,8 @@ func (a *auditor) open(ctx context.Context, name, uri string, direct bool) (*sou
 	if err != nil {
 		return nil, err
 	}
-	s := &source{name: name, what: what, client: c, mark: a.mark, patience: a.drill.patience(), db: c.Database(a.database)}
+	s := &source{name: name, what: what, client: c, mark: a.mark, patience: a.drill.patience(), db: c.Database(a.database),
+		gateway: a.target.level != ""}
 	through := " through " + a.target.addressText(uri)
 	reaching := wait.Wait{Name: "begin of the " + what + through, Limit: a.drill.within(reachAtMost)}
 	if err := reaching.Do(ctx, func(ctx context.Context) error {
@@ -415,11 +417,29 @@ var _ ledger.Late = (*source)(nil)
 
 func (s *source) Behind() string { return s.behind }
 
+// counted tells the listener of ctx how many of the documents of a collection were read. Gateways of documentdb would
+// read the collection to count it, so the number of all is not known there.
+func (s *source) counted(ctx context.Context, collection string, each func(doc []byte) error) func(doc []byte) error {
+	part := wait.Part{Name: "audit: " + s.name + " read, " + collection, Of: "documents"}
+	if !s.gateway {
+		part.Total, _ = s.db.Collection(collection).EstimatedDocumentCount(ctx) // 0: not known
+	}
+	return func(doc []byte) error {
+		if part.Done++; part.Done%countedEvery == 0 {
+			wait.Advance(ctx, part)
+		}
+		return each(doc)
+	}
+}
+
+// countedEvery is the number of documents between two reports.
+const countedEvery = 1000
+
 func (s *source) Scan(ctx context.Context, collection string, each func(doc []byte) error) error {
 	reading := wait.Wait{Name: s.what + ", collection " + collection, Limit: s.patience}
 	return reading.Do(ctx, func(ctx context.Context) error {
 		wait.Ask(ctx, s.client.Doing)
-		return Scan(s.within(ctx), s.db.Collection(collection), each)
+		return Scan(s.within(ctx), s.db.Collection(collection), s.counted(ctx, collection, each))
 	})
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/drill/ledger"
 	"github.com/plimsoll-bench/plimsoll/fault"
+	"github.com/plimsoll-bench/plimsoll/internal/wait"
 	"github.com/plimsoll-bench/plimsoll/lab"
 	"github.com/plimsoll-bench/plimsoll/lab/action"
 	"github.com/plimsoll-bench/plimsoll/lab/engine/enginetest"
@@ -201,6 +203,7 @@ func TestDrillDoesNotWaitForEver(t *testing.T) {
 			if !strings.Contains(notes, c.want) || !strings.Contains(notes, "times out after") {
 				t.Errorf("while it waited it said:\n%s", notes)
 			}
+			checkParts(t, c.name, h.parts)
 			if c.hold != nil && !strings.Contains(strings.Join(d.Rounds[0].Reasons, "\n"), "held.here for 38 s, waiting for a lock") {
 				t.Errorf("the reasons do not say what the server did: %q", d.Rounds[0].Reasons)
 			}
@@ -217,6 +220,24 @@ func TestDrillDoesNotWaitForEver(t *testing.T) {
 				t.Errorf("the drill is %s", d.Status)
 			}
 		})
+	}
+}
+
+// checkParts checks that a drill told how far its recovery and its audit were.
+func checkParts(t *testing.T, name string, parts []wait.Part) {
+	t.Helper()
+	told := func(begin string, is func(wait.Part) bool) bool {
+		return slices.ContainsFunc(parts, func(p wait.Part) bool { return strings.HasPrefix(p.Name, begin) && is(p) })
+	}
+	if name == "redundancy" && !told("redundancy after the load", func(p wait.Part) bool {
+		return p.Limit == 600*time.Millisecond && p.Status == "volume v1 is degraded"
+	}) {
+		t.Errorf("the recovery told %+v", parts)
+	}
+	if name == "batch of the final read" && !told("audit: final read", func(p wait.Part) bool {
+		return p.Done == countedEvery && p.Of == "documents"
+	}) {
+		t.Errorf("the audit told %+v", parts)
 	}
 }
 
@@ -240,6 +261,8 @@ type hanging struct {
 	hangCase
 	lab  *hangingLab
 	said func(note string)
+	// parts are what the drill told of its long waits.
+	parts []wait.Part
 }
 
 func newHanging(t *testing.T, server string, c hangCase) *hanging {
@@ -303,6 +326,11 @@ recovery: ` + recovery.String()))
 	}
 	var mu sync.Mutex
 	var notes []string
+	ctx = wait.Listen(ctx, wait.Listener{Part: func(p wait.Part) {
+		mu.Lock()
+		defer mu.Unlock()
+		h.parts = append(h.parts, p)
+	}})
 	d, err := Run(ctx, asked, Options{Dir: filepath.Join(t.TempDir(), "record"), Patience: patience,
 		Open: func(context.Context, string) (Lab, error) { return h.lab, nil },
 		Progress: begins{hang: h.hang, note: func(text string) {

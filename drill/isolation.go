@@ -25,9 +25,6 @@ import (
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-// mostKept is how many transactions are kept before the oldest epochs are judged during the load: about 100 MB.
-const mostKept = 500_000
-
 // checkTransactions refuses what the workload transactions does not do.
 func checkTransactions(asked spec.Drill) error {
 	if asked.Run.Workload.Name != spec.WorkloadTransactions {

@@ -77,6 +77,7 @@ func (r *redundancy) wait(ctx context.Context) {
 					return nil
 				}
 				wait.Report(limited, missing)
+				wait.Advance(limited, wait.Part{Name: restoring.Name, Status: missing, Limit: restoring.Limit})
 				r.rebuild(ctx, l)
 			}
 			if err := wait.Sleep(limited, pollEvery); err != nil {

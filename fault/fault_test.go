@@ -1,7 +1,6 @@
 package fault
 
 import (
-	"cmp"
 	"errors"
 	"flag"
 	"fmt"
@@ -10,10 +9,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-var update = flag.Bool("update", false, "write the table of actions into docs/lab.md anew")
+var update = flag.Bool("update", false, "write docs/reference/faults.md anew")
 
 // details are what an action has to be told beside its target.
 func details(a *Action) spec.Fault {
@@ -132,52 +133,91 @@ func TestCheckRefuses(t *testing.T) {
 	}
 }
 
-// docsBegin is the head of the table of actions in the documentation.
-const docsBegin = "| action | done to | needs | options | what happens | failure mode |\n|---|---|---|---|---|---|\n"
-
-// The documentation has the table: run the test with -update to write it anew.
-func TestDocsHaveTheTable(t *testing.T) {
-	var table strings.Builder
-	needs := map[Need]string{NeedsNothing: "–", NeedsIsolated: "isolated hosts",
-		NeedsDisks: "`--size`", NeedsFaults: "`--faults`",
+// where says which deployments have an action.
+func where(a *Action) string {
+	needs := map[Need]string{NeedsIsolated: "isolated hosts", NeedsDisks: "`--size`", NeedsFaults: "`--faults`",
 		NeedsSet: "a replica set", NeedsShards: "shards"}
-	on := map[Kind]string{Host: "a host", Host | Member: "a host or member", Member: "a member", Disk: "disks"}
-	for _, a := range All() {
-		if !a.InLab() {
-			continue // docs/drill.md has it
-		}
-		target := on[a.On]
-		if a.Implied != "" {
-			target = "the " + a.Implied
-		}
-		var options []string
-		for _, d := range a.Takes {
-			options = append(options, "`--"+d+"`")
-		}
-		mode := a.Mode
-		if a.Isolated != "" {
-			mode += "; " + a.Isolated + " on isolated hosts"
-		}
-		fmt.Fprintf(&table, "| `%s` | %s | %s | %s | %s | %s |\n", a.Name, target, needs[a.Needs], cmp.Or(strings.Join(options, ", "), "–"), a.Help, mode)
+	labs := "labs"
+	if a.Needs != NeedsNothing {
+		labs += " with " + needs[a.Needs]
 	}
-	const name = "../docs/lab.md"
-	page, err := os.ReadFile(name)
+	words := labs + ", platform files"
+	switch {
+	case a.Platform != "":
+		return a.Platform
+	case a.Plain && a.Needs == NeedsNothing:
+		words = "anywhere"
+	case a.Plain:
+		words = "anywhere with " + needs[a.Needs]
+	case a.NoLab != "":
+		words = "platform files"
+	}
+	if a.Lacking != "" {
+		words += "; mongod only"
+	}
+	return words
+}
+
+// row is an action in the reference.
+func row(a *Action) string {
+	target := map[Kind]string{Host: "a host", Host | Member: "a host or member", Member: "a member", Disk: "disks",
+		Set: "a set", Collection: "a collection"}[a.On]
+	if a.Implied != "" {
+		target += " (" + a.Implied + ")"
+	}
+	options := "–"
+	if len(a.Takes) > 0 {
+		options = "`" + strings.Join(a.Takes, "`, `") + "`"
+	}
+	mode := "`" + a.Mode + "`"
+	if a.Isolated != "" {
+		mode += "; `" + a.Isolated + "` on isolated hosts"
+	}
+	ends := "by itself"
+	if a.Lasts {
+		ends = "when reverted"
+	}
+	return fmt.Sprintf("| `%s` | %s | %s | %s | %s | %s | %s |\n", a.Name, target, where(a), options, a.Help, ends, mode)
+}
+
+// The reference has the whole table: run the test with -update to write it anew.
+func TestReferenceHasTheTable(t *testing.T) {
+	var text strings.Builder
+	text.WriteString("# Faults and planned events\n\nWritten `--fault ACTION:TARGET`, and `fault: ACTION:TARGET` in files. " +
+		"[Drills](../drill.md), [labs](../lab.md#faults) and\n[your own deployment](../platform.md) use them.\n\n" +
+		"| option | meaning |\n|---|---|\n")
+	for _, d := range Details {
+		fmt.Fprintf(&text, "| `--%s` | %s |\n", d.Name, d.Usage())
+	}
+	for _, group := range []struct {
+		title string
+		has   func(*Action) bool
+	}{
+		{"Faults", func(a *Action) bool { return a.Platform == "" && !a.Planned() }},
+		{"Planned events", func(a *Action) bool { return a.Platform == "" && a.Planned() }},
+		{Kubernetes, func(a *Action) bool { return a.Platform == Kubernetes }},
+		{VSphere, func(a *Action) bool { return a.Platform == VSphere }},
+	} {
+		fmt.Fprintf(&text, "\n## %s\n\n| action | target | where | options | what happens | ends | failure mode |\n"+
+			"|---|---|---|---|---|---|---|\n", group.title)
+		for _, a := range Everywhere() {
+			if group.has(a) {
+				text.WriteString(row(a))
+			}
+		}
+	}
+	const name = "../docs/reference/faults.md"
+	if *update {
+		if err := os.WriteFile(name, []byte(text.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	have, err := os.ReadFile(name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	before, rest, ok := strings.Cut(string(page), docsBegin)
-	if !ok {
-		t.Fatalf("%s has no table of actions", name)
-	}
-	have, after, _ := strings.Cut(rest, "\n\n")
-	if have+"\n" == table.String() {
-		return
-	}
-	if !*update {
-		t.Fatalf("%s has another table than the code; go test ./fault -update writes it anew:\n%s", name, table.String())
-	}
-	if err := os.WriteFile(name, []byte(before+docsBegin+table.String()+"\n"+after), 0o644); err != nil {
-		t.Fatal(err)
+	if diff := cmp.Diff(text.String(), string(have)); diff != "" {
+		t.Errorf("%s has another table than the code (want -, got +). Write it with: make reference\n%s", name, diff)
 	}
 }
 

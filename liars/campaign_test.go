@@ -15,27 +15,28 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
-var updatePage = flag.Bool("update", false, "write docs/trust.md")
+var updatePage = flag.Bool("update", false, "write docs/trust.md and docs/reference/liars.md")
 
-// The page is what the stored results and the words of the families render to.
+// The pages are what the stored results and the words of the families render to.
 func TestPageIsRendered(t *testing.T) {
 	const root = ".."
 	by, err := stored(root, families())
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := page(families(), by)
-	if *updatePage {
-		if err := os.WriteFile(filepath.Join(root, trustPage), []byte(want), 0o644); err != nil {
+	for name, want := range pages(families(), by) {
+		if *updatePage {
+			if err := os.WriteFile(filepath.Join(root, name), []byte(want), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		have, err := os.ReadFile(filepath.Join(root, name))
+		if err != nil {
 			t.Fatal(err)
 		}
-	}
-	have, err := os.ReadFile(filepath.Join(root, trustPage))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(want, string(have)); diff != "" {
-		t.Errorf("%s is not rendered from %s (want -, got +). Write it with: go test ./liars -update\n%s", trustPage, resultsDir, diff)
+		if diff := cmp.Diff(want, string(have)); diff != "" {
+			t.Errorf("%s is not rendered from %s (want -, got +). Write it with: go test ./liars -update\n%s", name, resultsDir, diff)
+		}
 	}
 	files, err := filepath.Glob(filepath.Join(root, resultsDir, "*.json"))
 	if err != nil || len(files) != len(by) {
@@ -157,10 +158,10 @@ func TestWrongSelections(t *testing.T) {
 	}
 }
 
-// Results are stored and the page says what is missing.
+// Results are stored and the pages say what is missing.
 func TestStore(t *testing.T) {
 	root := t.TempDir()
-	if err := os.Mkdir(filepath.Join(root, "docs"), 0o700); err != nil {
+	if err := os.MkdirAll(filepath.Join(root, "docs/reference"), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	a, b := alternating(0), alternating(0)
@@ -187,14 +188,18 @@ func TestStore(t *testing.T) {
 	if _, err = r.with(later); err == nil {
 		t.Error("rows of two machines are one result")
 	}
-	text, err := os.ReadFile(filepath.Join(root, trustPage))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, want := range []string{"2 of 6 goals are met: 4 without a stored result.", "Without a stored result: `root`, `broken`.",
-		"Made later (2026-12-01, commit def): `honest`.", "- later (a verdict)"} {
+	for want, page := range map[string]string{
+		"2 of 6 goals are met: 4 without a stored result.":                                 trustPage,
+		"made-up](reference/liars.md#made-up): a verdict | 2 of 3 | 200 of 200 | 0 of 100": trustPage,
+		"Without a stored result: made-up: `root`, `broken`; later (a verdict).":           trustPage,
+		"Made later (2026-12-01, commit def): `honest`.":                                   referencePage,
+	} {
+		text, err := os.ReadFile(filepath.Join(root, page))
+		if err != nil {
+			t.Fatal(err)
+		}
 		if !strings.Contains(string(text), want) {
-			t.Errorf("%q is not in the page:\n%s", want, text)
+			t.Errorf("%q is not in %s:\n%s", want, page, text)
 		}
 	}
 }

@@ -20,5 +20,5 @@
 //	go run ./liars                                   everything
 //	go run ./liars -small                            the version of `make ci`
 //	go run ./liars -family disk -row slow-disk -seed 7 -n 1
-//	go run ./liars -family disk -update              stores the result and writes docs/trust.md
+//	go run ./liars -family disk -update              stores the result and writes both pages
 package main

@@ -26,10 +26,9 @@ import (
 // loop, measures a ladder of rates around it, and asks what limits. The rules are those of measure/limit; they were
 // frozen before the results that are stored.
 type limits struct {
-	m       *mongod
-	program string
-	free    float64 // throughput of readers without a plant
-	cores   float64 // that the server uses then
+	m     *mongod
+	free  float64 // throughput of readers without a plant
+	cores float64 // that the server uses then
 }
 
 // limitFamily is what limits: each row is a planted limit. A trial with another label than the planted one did not find

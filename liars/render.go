@@ -43,7 +43,7 @@ func headline(t map[state]int) string {
 	return text
 }
 
-// tables renders results as they are printed and as docs/trust.md has them.
+// tables renders results as they are printed.
 func tables(all []family, by map[string]result) string {
 	var b strings.Builder
 	t := tally(all, by)
@@ -85,12 +85,7 @@ func (f family) table(b *strings.Builder, res result) {
 			verdict, r.notFound)
 	}
 	f.confusion(b, res)
-	if len(f.notFound) > 0 {
-		b.WriteString("\nNot found:\n\n")
-		for _, text := range f.notFound {
-			fmt.Fprintf(b, "- %s\n", text)
-		}
-	}
+	f.blind(b)
 	about := res.About
 	if about != "" {
 		about = "on " + about + ", "
@@ -101,6 +96,136 @@ func (f family) table(b *strings.Builder, res result) {
 			fmt.Fprintf(b, "\nMade later (%s): %s.\n", made, strings.Join(res.rowsMade(made), ", "))
 		}
 	}
+}
+
+// percent writes a limit of an interval, so that a limit is not rounded to a goal that it does not reach.
+func percent(share float64) string {
+	switch {
+	case share == 0 || share == 1:
+		return fmt.Sprintf("%.0f", share*100)
+	case share > 0.01 && share < 0.99:
+		return fmt.Sprintf("%.1f", share*100)
+	}
+	return fmt.Sprintf("%.2f", share*100)
+}
+
+// pageHead is the beginning of docs/trust.md.
+const pageHead = `# How sure the verdicts are
+
+Which lies do the verdicts of Plimsoll find, and how often do they accuse an honest input?
+
+` + "```" + `
+go run ./liars                    # all trials; make ci runs a small version
+go run ./liars -family drill      # of one verdict
+` + "```" + `
+
+%s
+
+The *campaign of known liars* gives each verdict every kind of lie that it claims to find, many times, and honest inputs
+that look like lies. Each trial has a seed and goes through the code that judges for users. These are the stored results.
+[The reference](reference/liars.md) has each lie and each honest input with its interval, and for each verdict the lies that it
+does not find.
+
+| verdict | goals met | lies found, of those that it claims to find | honest inputs accused |
+|---|---:|---:|---:|
+`
+
+// referenceHead explains the tables to a reader who knows no other page.
+const referenceHead = `# Known liars
+
+%s
+
+Made by ` + "`go run ./liars -family NAME -update`" + `. [The summary](../trust.md) explains the campaign.
+
+- **found of planted**: lies that the verdict found, of those that were planted.
+- **accused of honest**: honest inputs that the verdict accused.
+- **95 %% interval**: of that share (Clopper and Pearson, exact).
+- **no verdict**: trials whose verdict is *unknown* or *cannot be decided*. A lie in them is not found, and an
+  honest input is not accused.
+- **goal**: met if the share reaches it, open if the share does not and the interval includes the goal, missed otherwise.
+  *Not claimed* is measured and not promised.
+- **not found**: forms of the lie that the verdict does not find.
+`
+
+// page renders docs/trust.md from the stored results.
+func page(all []family, by map[string]result) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, pageHead, headline(tally(all, by)))
+	for _, f := range all {
+		if r, ok := by[f.name]; ok {
+			f.summary(&b, r)
+		}
+	}
+	if missing := withoutResult(all, by); len(missing) > 0 {
+		fmt.Fprintf(&b, "\nWithout a stored result: %s.\n", strings.Join(missing, "; "))
+	}
+	return b.String()
+}
+
+// summary is the line of a family: its claimed rows, added up.
+func (f family) summary(b *strings.Builder, res result) {
+	var reached, goals, found, lies, accused, honest int
+	for _, r := range f.rows {
+		if r.goal == unclaimed {
+			continue
+		}
+		goals++
+		c, ok := res.rowOf(r.name)
+		if !ok {
+			continue
+		}
+		if c.state(r.goal) == met {
+			reached++
+		}
+		if r.honest != "" {
+			accused, honest = accused+c.Accused, honest+c.trials()
+		} else {
+			found, lies = found+c.Accused, lies+c.trials()
+		}
+	}
+	share := func(n, of int) string {
+		if of == 0 {
+			return "–"
+		}
+		return fmt.Sprintf("%d of %d", n, of)
+	}
+	fmt.Fprintf(b, "| [%s](reference/liars.md#%s): %s | %d of %d | %s | %s |\n", f.name, f.name, f.verdict, reached, goals,
+		share(found, lies), share(accused, honest))
+}
+
+// withoutResult are the families and rows that have no stored result.
+func withoutResult(all []family, by map[string]result) (missing []string) {
+	for _, f := range all {
+		r, ok := by[f.name]
+		var rows []string
+		for _, row := range f.rows {
+			if _, has := r.rowOf(row.name); ok && !has {
+				rows = append(rows, "`"+row.name+"`")
+			}
+		}
+		switch {
+		case !ok:
+			missing = append(missing, f.name+" ("+f.verdict+")")
+		case len(rows) > 0:
+			missing = append(missing, f.name+": "+strings.Join(rows, ", "))
+		}
+	}
+	return missing
+}
+
+// reference renders docs/reference/liars.md from the stored results.
+func reference(all []family, by map[string]result) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, referenceHead, headline(tally(all, by)))
+	for _, f := range all {
+		if r, ok := by[f.name]; ok {
+			f.table(&b, r)
+		} else {
+			fmt.Fprintf(&b, "\n## %s\n\n%s. Without a stored result.\n", f.name, f.verdict)
+			f.blind(&b)
+		}
+	}
+	return b.String()
 }
 
 // confusion is the matrix of what was planted and what was named.
@@ -135,67 +260,15 @@ func (f family) confusion(b *strings.Builder, res result) {
 	}
 }
 
-// percent writes a limit of an interval, so that a limit is not rounded to a goal that it does not reach.
-func percent(share float64) string {
-	switch {
-	case share == 0 || share == 1:
-		return fmt.Sprintf("%.0f", share*100)
-	case share > 0.01 && share < 0.99:
-		return fmt.Sprintf("%.1f", share*100)
+// blind lists the lies that a verdict does not find.
+func (f family) blind(b *strings.Builder) {
+	if len(f.notFound) == 0 {
+		return
 	}
-	return fmt.Sprintf("%.2f", share*100)
-}
-
-// pageHead explains the tables to a reader who knows no other page.
-const pageHead = `# The campaign of known liars
-
-Which lies do the verdicts of Plimsoll find, and how often do they accuse an honest input?
-
-%s
-
-` + "`make liars`" + ` (or ` + "`go run ./liars`" + `) gives each verdict every kind of lie that it claims to find, many times, and honest
-inputs that look like lies. Each trial has a seed and goes through the code that judges for users. ` + "`make ci`" + ` runs a
-small version. This page has the stored full results (` + "`go run ./liars -family NAME -update`" + ` makes them again).
-
-- **found of planted**: lies that the verdict found, of those that were planted.
-- **accused of honest**: honest inputs that the verdict accused.
-- **95 %% interval**: of that share (Clopper and Pearson, exact).
-- **no verdict**: trials whose verdict is *unknown* or *cannot be decided*. A lie in them is not found, and an
-  honest input is not accused.
-- **goal**: met if the share reaches it, open if the share does not and the interval includes the goal, missed otherwise.
-  *Not claimed* is measured and not promised.
-- **not found**: forms of the lie that the verdict does not find.
-`
-
-// page renders docs/trust.md from the stored results.
-func page(all []family, by map[string]result) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, pageHead, headline(tally(all, by)))
-	var missing []string
-	for _, f := range all {
-		r, ok := by[f.name]
-		if !ok {
-			missing = append(missing, f.name+" ("+f.verdict+")")
-			continue
-		}
-		f.table(&b, r)
-		var rows []string
-		for _, row := range f.rows {
-			if _, ok := r.rowOf(row.name); !ok {
-				rows = append(rows, "`"+row.name+"`")
-			}
-		}
-		if len(rows) > 0 {
-			fmt.Fprintf(&b, "\nWithout a stored result: %s.\n", strings.Join(rows, ", "))
-		}
+	b.WriteString("\nNot found:\n\n")
+	for _, text := range f.notFound {
+		fmt.Fprintf(b, "- %s\n", text)
 	}
-	if len(missing) > 0 {
-		fmt.Fprintf(&b, "\n## Families without a stored result\n\n")
-		for _, text := range missing {
-			fmt.Fprintf(&b, "- %s\n", text)
-		}
-	}
-	return b.String()
 }
 
 // made are the times and commits of rows that were not made with the others.

@@ -57,11 +57,17 @@ func (r result) with(later result) (result, error) {
 	return r, nil
 }
 
-// resultsDir and trustPage are relative to the root of the repository.
+// The stored results, and the pages that are rendered from them, relative to the root of the repository.
 const (
-	resultsDir = "liars/results"
-	trustPage  = "docs/trust.md"
+	resultsDir    = "liars/results"
+	trustPage     = "docs/trust.md"
+	referencePage = "docs/reference/liars.md"
 )
+
+// pages are the texts of both pages, by name.
+func pages(all []family, by map[string]result) map[string]string {
+	return map[string]string{trustPage: page(all, by), referencePage: reference(all, by)}
+}
 
 // stored reads the stored results, by family.
 func stored(root string, all []family) (map[string]result, error) {
@@ -83,7 +89,7 @@ func stored(root string, all []family) (map[string]result, error) {
 	return by, nil
 }
 
-// store writes results and renders the page of all stored ones.
+// store writes results and renders the pages of all stored ones.
 func store(root string, all []family, results []result) error {
 	for _, r := range results {
 		var text bytes.Buffer
@@ -103,7 +109,12 @@ func store(root string, all []family, results []result) error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(root, trustPage), []byte(page(all, by)), 0o644)
+	for name, text := range pages(all, by) {
+		if err := os.WriteFile(filepath.Join(root, name), []byte(text), 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // sign adds when, of which commit and on which machine a result was made.
@@ -116,7 +127,7 @@ func (r *result) sign(root string, now time.Time) error {
 	if err != nil {
 		return fmt.Errorf("ask git for the commit: %w", err)
 	}
-	changed, err := git("status", "--porcelain", "--untracked-files=no", "--", ".", ":!"+resultsDir, ":!"+trustPage)
+	changed, err := git("status", "--porcelain", "--untracked-files=no", "--", ".", ":!"+resultsDir, ":!"+trustPage, ":!"+referencePage)
 	if err != nil {
 		return fmt.Errorf("ask git for changes: %w", err)
 	}

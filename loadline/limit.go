@@ -11,8 +11,12 @@ import (
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-// findLimit decides what limits a line, from the runs of its steps. A line without steps that have a result has none.
+// findLimit decides what limits a line, from the runs of its steps, and confirms it by a change of that capacity. Only
+// what such a change has confirmed or refuted is stated: how often the signals alone are right has not been measured.
 func (c *session) findLimit(ctx context.Context, l *record.LoadLine) {
+	if l.LimitedBy = nil; c.o.Change == nil {
+		return
+	}
 	var steps []limit.Step
 	for _, s := range l.Steps {
 		if s.Record == "" || s.Verdict == record.StepFailed || s.Verdict == record.StepLost {
@@ -26,17 +30,17 @@ func (c *session) findLimit(ctx context.Context, l *record.LoadLine) {
 		step.Missed = s.Verdict == record.StepMissed
 		steps = append(steps, step)
 	}
-	if l.LimitedBy = nil; len(steps) == 0 {
+	if len(steps) == 0 {
 		return
 	}
 	found := limit.Decide(steps)
+	if found.Throughput.Strength == limit.Supported && found.Throughput.Label != limit.None {
+		if err := c.confirm(ctx, &found); err != nil {
+			found.NotChecked = append(found.NotChecked, "the limit was not confirmed: "+err.Error())
+		}
+	}
+	found.OnlyConfirmed()
 	l.LimitedBy = &found
-	if c.o.Change == nil || found.Throughput.Strength != limit.Supported || found.Throughput.Label == limit.None {
-		return
-	}
-	if err := c.confirm(ctx, l.LimitedBy); err != nil {
-		found.NotChecked = append(found.NotChecked, "the limit was not confirmed: "+err.Error())
-	}
 }
 
 // Change reduces the capacity that a label names to a share, and returns what it was and how to restore it. An error

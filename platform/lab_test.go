@@ -205,6 +205,11 @@ func TestFaultsHitAndHeal(t *testing.T) {
 	t.Run("slow", func(t *testing.T) {
 		b.breaks(t, spec.Fault{Strike: spec.ParseStrike("slow:primary"), Rate: 20_000}, fault.Late, "delayed packets", nil)
 	})
+	t.Run("throttle", func(t *testing.T) {
+		b.breaks(t, spec.Fault{Strike: spec.ParseStrike("throttle:primary"), Cores: 0.2}, fault.Late, "the quota of", func(done Injection) {
+			b.run(t, done.Target, "sh", "-c", "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done")
+		})
+	})
 	t.Run("power-off", func(t *testing.T) { b.breaks(t, faultOf("power-off:secondary"), fault.BlackHole, "hangs", nil) })
 	t.Run("power-loss", func(t *testing.T) {
 		b.breaks(t, spec.Fault{Strike: spec.ParseStrike("power-loss:primary"), Keep: 0.5, Seed: 3}, fault.BlackHole, "discarded", nil)

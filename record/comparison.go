@@ -69,7 +69,8 @@ type ComparisonReport struct {
 	Comparisons []Comparison `json:"comparisons"`
 	// Confidence is that of the intervals; absent, 0.95.
 	Confidence float64 `json:"confidence,omitempty"`
-	// WouldTell is the command that answers what these records cannot; absent if they answer it.
+	// WouldTell is the command that answers what these records cannot; absent if they answer it. If both sides are one
+	// target at two times, it shows how much runs of the later side differ.
 	WouldTell string `json:"would_tell,omitempty"`
 }
 

@@ -14,6 +14,8 @@ type Failures struct {
 	Tool Tool   `json:"tool"`
 	// Asked is the question as written.
 	Asked string `json:"asked"`
+	// Target is what the first drill loaded, without credentials.
+	Target string `json:"target,omitempty"`
 	// Shards is how many sets there are, and Members how many members each of them has, as in the drills. Members is
 	// absent without usable drills.
 	Shards  int `json:"shards"`

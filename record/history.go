@@ -14,8 +14,8 @@ type HistoryReport struct {
 	SchemaVersion string `json:"schema_version"`
 	Kind          string `json:"kind"`
 	Tool          Tool   `json:"tool"`
-	// Directory is the searched directory.
-	Directory string `json:"directory"`
+	// Directory is the searched directory, in which the records have their names. It is absent if there were several.
+	Directory string `json:"directory,omitempty"`
 	// Groups are records that are equal in what must be equal.
 	Groups []HistoryGroup `json:"groups"`
 	// Skipped are records that could not be read.

@@ -38,6 +38,8 @@ type Estimate struct {
 	Loading    float64 `json:"loading_seconds"`
 	Measuring  float64 `json:"measuring_seconds"` // warm-ups included
 	Pauses     float64 `json:"pauses_seconds"`    // settling, opening and closing
+	// Guessed is the part of Seconds of which nothing was measured here. It may take longer.
+	Guessed float64 `json:"guessed_seconds,omitempty"`
 	// Redeploying is the time for changing labs, Redeploys how often.
 	Redeploying float64 `json:"redeploying_seconds,omitempty"`
 	Redeploys   int     `json:"redeploys,omitempty"`
@@ -61,8 +63,19 @@ type Estimate struct {
 	Assumptions []string `json:"assumptions,omitempty"`
 }
 
-// Text returns the parts of the estimated time as one phrase.
+// mostGuessed is the share of an estimated time that may be guessed before the time is a lower bound.
+const mostGuessed = 0.2
+
+// Text returns the estimated time with its parts as one phrase: "about 5m (…)", or "at least 5m (…)" if much of it was
+// not measured.
 func (e Estimate) Text() string {
+	if e.Guessed > mostGuessed*e.Seconds {
+		return "at least " + e.parts()
+	}
+	return "about " + e.parts()
+}
+
+func (e Estimate) parts() string {
 	about := func(seconds float64) string {
 		return spec.Duration(math.Round(seconds * float64(time.Second))).Roughly().String()
 	}

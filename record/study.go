@@ -9,7 +9,6 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/internal/mac"
 	"github.com/plimsoll-bench/plimsoll/measure"
-	"github.com/plimsoll-bench/plimsoll/measure/limit"
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
@@ -59,8 +58,6 @@ type Study struct {
 	Effects []Effect `json:"effects,omitempty"`
 	// Objectives are those of the study, for each configuration.
 	Objectives []ConfigurationObjective `json:"objectives,omitempty"`
-	// LimitedBy is what keeps the load from growing, of a study whose only factor is the workers or the rate.
-	LimitedBy *limit.Limit `json:"limited_by,omitempty"`
 }
 
 var _ signed = (*Study)(nil)

@@ -97,14 +97,13 @@ func nounOf(r *record.ComparisonReport) string {
 
 // comparedNext is the command that would tell what a comparison could not, if there is one.
 func comparedNext(r *record.ComparisonReport) Next {
-	why := "runs both in turn until the answer is known"
 	switch {
 	case r.WouldTell == "":
-		return Next{}
-	case strings.Contains(r.WouldTell, "TARGET-A"):
-		why += ", if both exist at the same time"
+		return reportNext()
+	case strings.HasPrefix(r.WouldTell, "plimsoll run "):
+		return Next{r.WouldTell, "how much its runs differ"}
 	}
-	return Next{r.WouldTell, why}
+	return Next{r.WouldTell, "runs both in turn until the answer is known"}
 }
 
 // ComparedText names what is compared: "durability.name (durable, balanced)".

@@ -34,7 +34,7 @@ func TestComparedAnswer(t *testing.T) {
 	apart := sidesOf(1, change("throughput", record.Inconclusive, 0.8, 0, 0))
 	apart.WouldTell = "plimsoll ab runs/A runs/B"
 	many := sidesOf(6, change("throughput", record.Inconclusive, 0.8, 0, 0))
-	many.WouldTell = "plimsoll ab TARGET-A TARGET-B"
+	many.WouldTell = "plimsoll run -f runs/B --repeat 5"
 	refused := sidesOf(6, change("throughput", record.Inconclusive, 0.8, 0, 0))
 	refused.Validity = []measure.Finding{{ID: "not-comparable", Severity: measure.Invalid}}
 	refused.Differences = []record.Difference{{What: "durability.name", Severity: measure.Invalid}, {What: "target.version",

@@ -360,16 +360,17 @@ func eventText(e *record.LineEvent) string {
 // capacityNext is the next command, and what it is for.
 func capacityNext(c *record.Capacity) Next {
 	l, p := headLine(c), c.Now
+	mongo := func(address string) bool { return strings.HasPrefix(address, "mongodb") }
 	switch {
 	case c.Status == record.Interrupted || c.Status == record.Killed:
 		return Next{"plimsoll capacity resume DIR", "continue"}
 	case c.Specification == nil || l == nil || !l.Has():
 		return Next{}
-	case p != nil && p.Apart != nil && *p.Apart > sameMix:
-		return Next{"plimsoll workload record " + shellword.Quote(cmp.Or(p.Address, "mongodb://HOST/DATABASE")) +
-			" --profile all --for 10m -o own.yaml", "a workload of the present operations, to measure their line"}
-	case p == nil && Disclosure(capacitySoftware(c)) == "":
-		return Next{"plimsoll capacity DIR --now mongodb://HOST", "how much of it a deployment has now"}
+	case p != nil && p.Apart != nil && *p.Apart > sameMix && mongo(p.Address):
+		return Next{"plimsoll workload record " + shellword.Quote(p.Address) + " --profile all --for 10m -o own.yaml",
+			"a workload of the present operations, to measure their line"}
+	case p == nil && mongo(c.Specification.Run.Target) && Disclosure(capacitySoftware(c)) == "":
+		return Next{"plimsoll capacity DIR --now", "how much of it the deployment has now"}
 	}
 	need := fmt.Sprintf("ops=%.0f,%s", 2*l.Rate, strings.Join(c.Objectives, ","))
 	return Next{"plimsoll size DIR --need " + shellword.Quote(need), "nodes for twice the load"}

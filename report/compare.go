@@ -37,7 +37,8 @@ func compareDocument(r *record.ComparisonReport, on *comparisonFiles) *Document 
 	}
 	d.Checks = []Point{check(count[measure.Warning] == 0, Warn, "same load, data and machine as far as it matters", figure.Plural(count[measure.Warning], "unexpected difference"))}
 	if n := count[measure.Invalid]; n > 0 {
-		d.Checks[0] = Point{Bad, "", figure.Plural(n, "difference") + " that forbids a comparison"}
+		forbids := map[bool]string{true: " that forbids a comparison", false: " that forbid a comparison"}[n == 1]
+		d.Checks[0] = Point{Bad, "", figure.Plural(n, "difference") + forbids}
 	}
 	for i := range r.Sides {
 		name := "side " + strconv.Itoa(i+1)
@@ -100,7 +101,7 @@ func changesOf(id, base string, list []record.Comparison) Section {
 		return s
 	}
 	s.Title, s.Named = list[0].Configuration+" against "+base, true
-	s.Table.Header, s.Table.Left = s.Table.Header[1:], 1
+	s.Table.Header, s.Table.Left = s.Table.Header[1:], s.Table.Left-1
 	for i, row := range s.Table.Rows {
 		s.Table.Rows[i] = row[1:]
 	}
@@ -213,7 +214,7 @@ func historyDocument(h *record.HistoryReport) *Document {
 		points += len(g.Points)
 		d.Sections = append(d.Sections, groupSection(g), seriesSection(g), pointsSection(g))
 	}
-	d.Title = fmt.Sprintf("history of %s: %s of %s", h.Directory, figure.Plural(points, "point"), figure.Plural(len(h.Groups), "configuration"))
+	d.Title = fmt.Sprintf("history%s: %s of %s", prefixed(" of ", h.Directory), figure.Plural(points, "point"), figure.Plural(len(h.Groups), "configuration"))
 	historyHead(d, h)
 	skipped := Section{Title: "not read"}
 	for _, k := range h.Skipped {

@@ -153,3 +153,21 @@ func TestWhatAVerdictRestsOn(t *testing.T) {
 		t.Errorf("a lying disk: %s", text)
 	}
 }
+
+// A median of operations whose medians are far apart describes none of them, so the page has both.
+func TestMediansApart(t *testing.T) {
+	r, p := &record.Run{}, &record.PhaseResult{}
+	at := func(ns int64) *record.Latency { return &record.Latency{Count: 100, P50: &ns} }
+	p.Classes = []record.ClassResult{{Name: "read"}, {Name: "update"}, {Name: "part", Part: true}}
+	for _, c := range []struct {
+		reads, updates int64
+		value, note    string
+	}{{4_000, 984_000, "4.00 µs to 984 µs", "read to update"}, {500_000, 984_000, "", ""}, {984_000, 4_000, "4.00 µs to 984 µs", "update to read"}} {
+		for i, l := range []*record.Latency{at(c.reads), at(c.updates), at(1)} {
+			p.Classes[i].Response, p.Classes[i].Service = l, l
+		}
+		if value, note := mediansApart(r, p); value != c.value || note != c.note {
+			t.Errorf("%d and %d ns: %q, %q", c.reads, c.updates, value, note)
+		}
+	}
+}

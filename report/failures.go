@@ -109,10 +109,10 @@ func failuresNext(f *record.Failures) Next {
 	slices.SortStableFunc(kinds, func(a, b record.FailuresKind) int {
 		return cmp.Or(-cmp.Compare(refusedKind(f, a.Action), refusedKind(f, b.Action)), cmp.Compare(a.Rounds, b.Rounds))
 	})
-	if len(kinds) == 0 {
+	if len(kinds) == 0 || f.Target == "" {
 		return Next{}
 	}
-	return Next{"plimsoll drill lab:NAME --fault " + shellword.Quote(kinds[0].Action+":primary") + " --repeat 5 --w majority",
+	return Next{"plimsoll drill " + shellword.Quote(f.Target) + " --fault " + shellword.Quote(kinds[0].Action+":primary") + " --repeat 5 --w majority",
 		"the drill that would say more"}
 }
 

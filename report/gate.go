@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
-	"github.com/plimsoll-bench/plimsoll/internal/shellword"
 	"github.com/plimsoll-bench/plimsoll/internal/visible"
 	"github.com/plimsoll-bench/plimsoll/record"
 )
@@ -18,7 +17,7 @@ import (
 func gateDocument(g *record.Gate) *Document {
 	d := answered(gateTitle(g), "", g.Validity)
 	d.Summary = gateSummary(g)
-	d.Next = Next{"plimsoll show " + shellword.Quote(g.Record), "the new record"}
+	d.Next = Next{"plimsoll show DIR", "the new record"}
 	s := Section{Title: "metrics", Table: &Table{Header: []string{"metric", "of", "new", "before", "expected", "change", "n", "verdict"}, Left: 2, Last: 1}}
 	for i := range g.Metrics {
 		m := &g.Metrics[i]
@@ -55,7 +54,7 @@ func gateChange(m *record.GateMetric) string {
 // GateComment is the comment on a change: the document, and the course of the gravest metric as a picture that code
 // hosts draw themselves (Mermaid).
 func GateComment(w io.Writer, g *record.Gate) error {
-	if err := gateDocument(g).markdown(w); err != nil {
+	if err := gateDocument(g).In("").Markdown(w); err != nil {
 		return err
 	}
 	if len(g.Metrics) == 0 || len(g.Metrics[0].Course) == 0 {

@@ -45,7 +45,7 @@ func TestWhatIfGolden(t *testing.T) {
 }
 
 func TestFailuresGolden(t *testing.T) {
-	f := &record.Failures{Asked: "shards=333,ops=300k,kill=200,power-off=10", Shards: 333, Members: 3, Rate: 300_000,
+	f := &record.Failures{Asked: "shards=333,ops=300k,kill=200,power-off=10", Target: "lab:three", Shards: 333, Members: 3, Rate: 300_000,
 		Kinds: []record.FailuresKind{{Action: "kill", Number: 200, Drills: 3, Rounds: 15, Outage: 11.1e9, Away: 20e9},
 			{Action: "power-off", Number: 10, Drills: 2, Rounds: 4, Outage: 20.3e9, Away: 90e9}},
 		Checks: []record.FailuresCheck{{Record: "d-1", Setup: "kill of a primary, 3 members, election after 10 s",

@@ -3,6 +3,7 @@ package report
 import (
 	"cmp"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -29,16 +30,27 @@ type Head struct {
 	Next Next
 }
 
-// Next is a command with what it is for. DIR in it is the directory of the record.
+// Next is a command with what it is for. The word DIR in it is the directory of the record.
 type Next struct{ Command, Why string }
 
 // In names the directory of the record in a document, which may be "".
 func (d *Document) In(dir string) *Document {
 	d.Record = cmp.Or(dir, d.Record)
-	if d.Record != "" {
-		d.Next.Command = strings.ReplaceAll(d.Next.Command, "DIR", shellword.Quote(d.Record))
-	}
+	d.Next = d.Next.in(d.Record)
 	return d
+}
+
+// in names the directory of the record. Without one, there is no command that needs it.
+func (n Next) in(dir string) Next {
+	before, after, needed := strings.Cut(n.Command+" ", " DIR ")
+	switch {
+	case !needed:
+		return n
+	case dir == "":
+		return Next{}
+	}
+	n.Command = strings.TrimSuffix(before+" "+shellword.Quote(dir)+" "+after, " ")
+	return n
 }
 
 // conclude writes the head of a document: the answer, what it is worth by the findings, the status and what it is based
@@ -294,7 +306,8 @@ func historyHead(d *Document, h *record.HistoryReport) {
 	d.conclude(h.Validity, record.Complete, cmp.Or(answer, "no change found"), "in "+figure.Plural(points, "point"))
 	d.Summary = t
 	if latest != nil {
-		d.Next = Next{"plimsoll show " + shellword.Quote(latest.Record), "the first record after the change"}
+		name, _, _ := strings.Cut(latest.Record, "#") // without the configuration of a study
+		d.Next = Next{"plimsoll show " + shellword.Quote(filepath.Join(h.Directory, name)), "the first record after the change"}
 	}
 }
 
@@ -372,6 +385,7 @@ func (d *Document) refuse(reasons []string) {
 		for _, why := range reasons {
 			d.Short = append(d.Short, Point{Warn, "", why})
 		}
+		d.shorten()
 	}
 }
 

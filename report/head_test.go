@@ -86,3 +86,40 @@ func TestLostWritesAreNeverGreen(t *testing.T) {
 		}
 	}
 }
+
+// A command needs the directory of the record, or it is not shown. Only the word is replaced.
+func TestNextNamesTheRecord(t *testing.T) {
+	for _, c := range []struct{ command, dir, want string }{
+		{"plimsoll report DIR", "runs/a b", "plimsoll report 'runs/a b'"},
+		{"plimsoll size DIR --need x", "a", "plimsoll size a --need x"},
+		{"plimsoll report DIR", "", ""},
+		{"plimsoll ab /data/DIR-A DIRS", "a", "plimsoll ab /data/DIR-A DIRS"},
+		{"plimsoll ab A B", "", "plimsoll ab A B"},
+	} {
+		d := (&Document{Head: Head{Next: Next{Command: c.command}}}).In(c.dir)
+		if d.Next.Command != c.want {
+			t.Errorf("%q in %q: %q, want %q", c.command, c.dir, d.Next.Command, c.want)
+		}
+	}
+}
+
+// A size that the records do not give is refused, with the reasons, and is not called valid.
+func TestARefusedSizeIsNotValid(t *testing.T) {
+	d := Of(&record.Sizing{Verdict: record.SizeUnknown, Reasons: []string{
+		"r1: another engine (embedded, not MongoDB) was measured. Its nodes carry another load"}})
+	want := Point{Warn, "", "r1: another engine (embedded, not MongoDB) was measured"}
+	if d.Sure != "refused: these records do not answer it" || d.Grade != Warn || len(d.Short) != 1 || d.Short[0] != want {
+		t.Errorf("%s %q: %+v", d.Grade, d.Sure, d.Short)
+	}
+}
+
+// Differences that forbid a comparison are counted in English.
+func TestDifferencesThatForbid(t *testing.T) {
+	r := &record.ComparisonReport{}
+	for _, want := range []string{"1 difference that forbids a comparison", "2 differences that forbid a comparison"} {
+		r.Differences = append(r.Differences, record.Difference{What: "environment.cpu", Severity: measure.Invalid})
+		if got := Of(r).Checks[0].Text; got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}

@@ -140,7 +140,7 @@ func Write(w io.Writer, result any, format string) error {
 	k := kindIn(result)
 	switch {
 	case format == "md":
-		return k.words(result, nil).markdown(w)
+		return k.words(result, nil).In("").Markdown(w)
 	case format == "csv" && k.csv != nil:
 		return k.csv(w, result)
 	case format == "gobench" && k.bench != nil:

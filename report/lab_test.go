@@ -23,7 +23,7 @@ func TestLab(t *testing.T) {
 		t.Fatal(err)
 	}
 	var b bytes.Buffer
-	if err := (&Document{Title: "lab", Sections: labSections(r.Lab, r.LabAfter, r.Series)}).markdown(&b); err != nil {
+	if err := (&Document{Title: "lab", Sections: labSections(r.Lab, r.LabAfter, r.Series)}).Markdown(&b); err != nil {
 		t.Fatal(err)
 	}
 	path := filepath.Join("testdata", "lab.md")

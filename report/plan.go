@@ -28,7 +28,7 @@ const manyTrials = 100
 // order, and the smallest differences that they can find.
 func studyPlanDocument(p *record.PlannedStudy) *Document {
 	asked, e := p.Spec, p.Estimate
-	d := &Document{Title: studyPlanTitle(p), Sentence: true, Facts: Facts("time", "about "+e.Text(), "space", spaceText(e),
+	d := &Document{Title: studyPlanTitle(p), Sentence: true, Facts: Facts("time", e.Text(), "space", spaceText(e),
 		"procedures", proceduresText(asked.Procedures))}
 	for _, n := range p.Notes {
 		d.Findings = append(d.Findings, Point{Note, "note", n})
@@ -152,8 +152,12 @@ func powerSection(asked spec.Study, e record.Estimate) Section {
 func suitePlanDocument(p *record.PlannedSuite) *Document {
 	asked := p.Specification
 	d := &Document{Title: join(", ", "suite "+asked.Name+": "+figure.Plural(len(p.Parts), "part"), asked.Title), Sentence: true}
-	took, target, scale := "about "+estimated(p.Seconds), "", ""
-	if p.Limit > 0 {
+	// The times of recoveries, audits and labs depend on this machine.
+	took, command, target, scale := "at least "+estimated(p.Seconds), p.Command, "", ""
+	switch {
+	case p.Seconds == 0:
+		took, command = "no part can run here", ""
+	case p.Limit > 0:
 		took += ", to be scaled to " + p.Limit.String()
 	}
 	if p.Against != "" {
@@ -183,7 +187,7 @@ func suitePlanDocument(p *record.PlannedSuite) *Document {
 		}
 		left.Points = append(left.Points, Point{grade, "", leftText(l)})
 	}
-	d.Sections = appendFilled(nil, parts, left, next("install the missing packages with", p.Install), next("run it with", p.Command))
+	d.Sections = appendFilled(nil, parts, left, next("install the missing packages with", p.Install), next("run it with", command))
 	return d
 }
 

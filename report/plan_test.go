@@ -60,3 +60,15 @@ func TestProgressOfASuite(t *testing.T) {
 		}
 	}
 }
+
+// A suite of which no part can run here has no time, and no command that would fail.
+func TestPlanOfASuiteThatCannotRun(t *testing.T) {
+	p := &record.PlannedSuite{Command: "plimsoll suite run folder", Limit: spec.Duration(time.Minute)}
+	for seconds, want := range map[float64]string{0: "no part can run here", 90: "at least 1m30s, to be scaled to 1m"} {
+		p.Seconds = seconds
+		d := Of(p)
+		if d.Facts[0] != (Fact{"time", want}) || (len(d.Sections) > 0) != (seconds > 0) {
+			t.Errorf("%v s: %+v, %d sections", seconds, d.Facts, len(d.Sections))
+		}
+	}
+}

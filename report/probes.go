@@ -185,7 +185,8 @@ func doctorDocument(d *record.Doctor) *Document {
 		for _, f := range d.Findings {
 			if f.Severity == severity {
 				s.Lines = append(s.Lines, doctorLine(f))
-				doc.Short = append(doc.Short, Point{doctorGrade(severity), "", fmt.Sprintf("%s: %s; recommended: %s", f.ID, f.Is, f.Recommended)})
+				is, _, _ := strings.Cut(f.Is, ", ")
+				doc.Short = append(doc.Short, Point{doctorGrade(severity), "", f.ID + ": " + is + "; recommended: " + f.Recommended})
 			}
 		}
 		doc.Sections = appendFilled(doc.Sections, s)

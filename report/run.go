@@ -183,18 +183,27 @@ func Durability(r *record.Run) string {
 	case text != "" && !d.Says():
 		text += ", as the address says"
 	case text == "":
-		text = "as the address or the server says"
-		if w := r.Target.Settings["defaultWriteConcern.w"]; r.Target.Level != "" {
-			text = "that of the lab's servers for " + r.Target.Level
-		} else if w != "" { // of MongoDB 4.4 and later
-			text += " (the server's default is w: " + w + ")"
-		}
+		text = defaultDurability(&r.Target)
 	}
 	client := r.ClientSettings["client"]
 	if client == "in-process" {
 		client = ""
 	}
 	return join(", ", text, prefixed("read concern ", d.ReadConcern), prefixed("read from ", d.ReadPreference), prefixed("client ", client))
+}
+
+// defaultDurability is the acknowledgement of writes if neither the run nor the address says one.
+func defaultDurability(t *record.Target) string {
+	w := t.Settings["defaultWriteConcern.w"] // of MongoDB 4.4 and later
+	switch {
+	case t.Level != "":
+		return "that of the lab's servers for " + t.Level
+	case w != "":
+		return "w: " + w + ", the server's default"
+	case t.Kind == "embedded":
+		return "w: 1, the embedded store's default"
+	}
+	return "the server's default, which it did not report"
 }
 
 func storesNothing(r *record.Run) bool {
@@ -274,7 +283,11 @@ func runTiles(r *record.Run, p *record.PhaseResult) []Tile {
 	achieved.Note = beside(achieved.Note, r.Target.Software())
 	list := []Tile{achieved}
 	if l != nil {
-		list = append(list, Tile{what + " p50", PercentileText(l, 0.5), "n = " + figure.Count(l.Count+l.Lost)},
+		middle := Tile{what + " p50", PercentileText(l, 0.5), "n = " + figure.Count(l.Count+l.Lost)}
+		if value, note := mediansApart(r, p); value != "" {
+			middle.Value, middle.Note = value, note
+		}
+		list = append(list, middle,
 			Tile{what + " p99", PercentileText(l, 0.99), beyond(l, 0.99)},
 			Tile{what + " p99.9", PercentileText(l, 0.999), beyond(l, 0.999)})
 	}
@@ -287,6 +300,34 @@ func runTiles(r *record.Run, p *record.PhaseResult) []Tile {
 		note += fmt.Sprintf(", %s unsent", figure.Count(n))
 	}
 	return append(list, Tile{"Not ok", RunLoss(r, p), note})
+}
+
+// farApart is the ratio of medians of two operations from which their common median describes neither.
+const farApart = 4
+
+// mediansApart are the least and the greatest median of the operations of a run, with their names, if they are far
+// apart, "" if they are not.
+func mediansApart(r *record.Run, p *record.PhaseResult) (value, note string) {
+	type median struct {
+		name string
+		ns   int64
+	}
+	var list []median
+	for i := range p.Classes {
+		c := &p.Classes[i]
+		if l := timesOf(r, c); !c.Part && l != nil && l.P50 != nil {
+			list = append(list, median{c.Name, *l.P50})
+		}
+	}
+	if len(list) < 2 {
+		return "", ""
+	}
+	by := func(a, b median) int { return cmp.Compare(a.ns, b.ns) }
+	least, most := slices.MinFunc(list, by), slices.MaxFunc(list, by)
+	if most.ns < farApart*least.ns {
+		return "", ""
+	}
+	return duration(least.ns) + " to " + duration(most.ns), least.name + " to " + most.name
 }
 
 // RunLoss is the share of operations that were due and did not succeed, including those that were dropped or never

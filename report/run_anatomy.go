@@ -53,11 +53,10 @@ func AnatomyLine(a *anatomy.Anatomy) string {
 // runWhere is where the time of a run went, or which role would show it; "" for targets that are no MongoDB.
 func runWhere(r *record.Run) string {
 	sampled := slices.ContainsFunc(r.Series, func(s record.Series) bool {
-		return strings.HasPrefix(s.Source,
-			"server:")
+		return strings.HasPrefix(s.Source, "server:")
 	})
 	if mongodb := r.Target.Kind == "mongod" || r.Target.Kind == "mongos"; mongodb && !sampled {
-		return "time by place: unknown, because no server was read. Give the user the role clusterMonitor"
+		return "time by place: unknown, because no statistics of servers were read (role clusterMonitor)"
 	}
 	return AnatomyLine(r.Anatomy)
 }

@@ -27,12 +27,15 @@ type timeline struct {
 	rows  map[string][]float64
 }
 
+// endEarly says that the files have no end, although nothing writes them.
+func (s *runFiles) endEarly() bool { return !s.Course.Complete && s.Run.Status != record.Running }
+
 // timeSection shows how the run went in time. It has no track if there is nothing to draw.
 func timeSection(s *runFiles) Section {
 	sec := Section{ID: "time", Title: "Over time"}
 	t := newTimeline(s)
 	if len(t.bins) < 2 {
-		if s.Course != nil && !s.Course.Complete {
+		if s.Course != nil && s.endEarly() {
 			sec.Parts = []Section{{Lines: []string{endsEarly}}}
 		}
 		return sec
@@ -44,7 +47,7 @@ func timeSection(s *runFiles) Section {
 		sec.Lead += fmt.Sprintf(" The lines leave out %s that ended after the end of their phase (%s of them ok).",
 			figure.Plural(int(n), "operation"), figure.Count(t.late.Succeeded))
 	}
-	if !s.Course.Complete {
+	if s.endEarly() {
 		sec.Lead += " " + endsEarly
 	}
 	sec.Parts = []Section{{Table: t.table(), Figures: figures(t.throughput(), t.latency(), t.errors(),

@@ -210,8 +210,8 @@ func escape(s string) string {
 	return strings.ReplaceAll(b.String(), "://", ":<!-- -->//")
 }
 
-// markdown writes a document in the dialect of pull requests.
-func (d *Document) markdown(w io.Writer) error {
+// Markdown writes a document in the dialect of pull requests.
+func (d *Document) Markdown(w io.Writer) error {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "## %s\n", escape(d.Title))
 	for _, s := range append(d.head(), d.Sections...) {

@@ -74,13 +74,10 @@ func sizeNumber(x float64) string {
 
 // sizeDocument describes a size: reasons, price, measurements, alternatives, doubts.
 func sizeDocument(r *record.Sizing) *Document {
-	var open []Point
+	d := answered(sizeTitle(r), "", r.Validity)
 	if r.Verdict == record.SizeUnknown {
-		for _, reason := range r.Reasons {
-			open = append(open, Point{Warn, "", reason})
-		}
+		d.refuse(r.Reasons)
 	}
-	d := answered(sizeTitle(r), "", r.Validity, open...)
 	d.Summary = sizeSummary(r)
 	d.Sections = appendFilled(nil, Section{ID: "reasons", Title: "reasons", Lines: r.Reasons}, sizePrice(r),
 		sizeChoices(r), sizeRefused(r), sizeMultipliers(r), sizeWorkloads(r), sizeObjectives(r))

@@ -7,10 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/plimsoll-bench/plimsoll/internal/safeopen"
-	"github.com/plimsoll-bench/plimsoll/internal/shellword"
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
 )
@@ -67,10 +65,10 @@ func (s *Source) Document() *Document {
 	if s.files == nil {
 		d.Sections = append(d.Sections, s.repeat()...)
 	}
-	d.Next.Command = strings.ReplaceAll(d.Next.Command, "DIR", shellword.Quote(filepath.Base(s.Dir)))
 	if s.Dir == "" || d.Next.Why == reportNext().Why { // the page is that
 		d.Next = Next{}
 	}
+	d.Next = d.Next.in(filepath.Base(s.Dir))
 	return d
 }
 
@@ -86,7 +84,9 @@ func (s *Source) repeat() []Section {
 func (s *Source) GoesOn() {
 	if r, ok := s.Result.(*record.Run); ok && r.Status == record.Killed {
 		r.Status = record.Running
-		r.Validity = slices.DeleteFunc(r.Validity, func(f measure.Finding) bool { return f.ID == "incomplete" })
+		r.Validity = slices.DeleteFunc(r.Validity, func(f measure.Finding) bool {
+			return f.ID == "incomplete" || f.ID == "too-short" // it is not measured yet
+		})
 	}
 	for _, x := range s.Inner {
 		x.GoesOn()

@@ -32,7 +32,7 @@ func studyDocument(s *record.Study, on *studyFiles) *Document {
 		answer = join("; ", h.short(), decided)
 	}
 	d.conclude(s.Validity, s.Status, answer, studyBasis(s))
-	d.Summary, d.Next, d.Where = changesSummary(s.Comparisons), studyNext(s), limitLine(s.LimitedBy)
+	d.Summary, d.Next = changesSummary(s.Comparisons), studyNext(s)
 	undecided := openComparisons(s.Comparisons) > 0 && largestChange(s.Comparisons) == nil && h.all() == 0
 	if undecided && d.Grade == Good {
 		d.Grade = Warn
@@ -63,7 +63,6 @@ func studyDocument(s *record.Study, on *studyFiles) *Document {
 		d.Facts = append(d.Facts, Fact{"lab", labSpecLine(*asked.Lab)})
 	}
 	d.Facts = append(d.Facts, vsphereFacts(s.VSphere)...)
-	d.Facts = append(d.Facts, limitFacts(s.LimitedBy)...)
 	for i := range s.Procedures {
 		x := procedureSection(&s.Procedures[i])
 		x.ID = NthID("procedure", i)

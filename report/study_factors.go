@@ -223,8 +223,8 @@ func VerdictText(v record.Verdict) string {
 // changesSection lists comparisons with the same baseline. n are the trials of the configuration and of the baseline
 // that count, with the number of pairs in brackets.
 func changesSection(id, title string, list []record.Comparison) Section {
-	s := Section{ID: id, Title: title, Table: &Table{Left: 2, Last: 1,
-		Header: []string{"configuration", "metric", "baseline", "value", "change", "interval", "p", "p rank", "n", "verdict"}}}
+	s := Section{ID: id, Title: title, Table: &Table{Left: 3,
+		Header: []string{"configuration", "metric", "verdict", "change", "interval", "baseline", "value", "n", "p", "p rank"}}}
 	for i := range list {
 		c := &list[i]
 		if !worthALine(c) {
@@ -238,9 +238,9 @@ func changesSection(id, title string, list []record.Comparison) Section {
 		if c.Pairs > 0 {
 			n += fmt.Sprintf(" (%d)", c.Pairs)
 		}
-		s.Table.row(c.Configuration, heading(c.Metric), optional(c.Base, c.Unit), value, ChangeText(c), IntervalText(c),
-			known(c.Adjusted, figure.P), known(c.RankP, figure.P), n,
-			strings.TrimSpace(VerdictText(c.Verdict)+" "+s.note(c.Note)))
+		s.Table.row(c.Configuration, heading(c.Metric), strings.TrimSpace(VerdictText(c.Verdict)+" "+s.note(c.Note)),
+			ChangeText(c), IntervalText(c), optional(c.Base, c.Unit), value, n,
+			known(c.Adjusted, figure.P), known(c.RankP, figure.P))
 	}
 	return s
 }

@@ -54,6 +54,24 @@ func NewSuite(r *record.Suite, open func(*record.Part) (judge.Part, error)) *Sui
 	return s
 }
 
+// tidy tidies what is shown of a suite and is no part of its record: the document, and the records of its parts.
+func (s *Suite) tidy() {
+	Tidy(&s.Problem)
+	for i := range s.Parts {
+		p := &s.Parts[i]
+		Tidy(&p.Unread)
+		if r := p.Result(); r != nil {
+			Tidy(r)
+		}
+	}
+	for i := range s.Figures {
+		f := &s.Figures[i]
+		Tidy(&f.Name)
+		Tidy(&f.Lines)
+		Tidy(&f.Statements)
+	}
+}
+
 // note is a sentence about a figure: its own, or a finding of a drill that the document does not have.
 func (s *Suite) note(n record.SuiteNote) string {
 	if n.Text != "" {
@@ -127,6 +145,23 @@ func partFinding(p *judge.Part) string {
 		return text + "; " + drillLoss(p.Drill)
 	}
 	return probeFinding(p.Probe)
+}
+
+// partShort is the result of a part for a first screen, what matters most first.
+func partShort(p *judge.Part) string {
+	switch text := p.Standing(); {
+	case text != "":
+		return strings.TrimPrefix(text, string(p.Status)+": ")
+	case p.Study != nil:
+		most := ""
+		if best := largestChange(p.Study.Comparisons); best != nil {
+			most = fmt.Sprintf("%s %s at %s", heading(best.Metric), ChangeText(best), best.Configuration)
+		}
+		return join("; ", most, cmp.Or(verdictCounts(p.Study.Comparisons), studyFinding(p.Study)))
+	case p.Drill != nil:
+		return drillVerdict(p.Drill) + "; " + drillLoss(p.Drill)
+	}
+	return partFinding(p)
 }
 
 // largestChange is the largest certain change of the throughput, or of another metric if there is none. It is nil
@@ -238,14 +273,14 @@ func (s *Suite) head(d *Document) {
 		case record.PartFailed, record.PartPlanned, record.PartRunning:
 			left++
 		}
-		t.row(p.Name, string(p.Status), partFinding(p))
+		t.row(p.Name, string(p.Status), partShort(p))
 	}
 	d.Answer = fmt.Sprintf("%d of %s done", done, figure.Plural(len(s.Parts), "part"))
 	if all := s.counted(); all > 0 {
 		d.Answer = fmt.Sprintf("%d of %s agree%s", r.Counts[record.Agrees], figure.Plural(all, "statement"), s.others())
 	}
 	d.Sure = join("; ", s.belief(), prefixed("scaled to ", strings.Join(scaleWords(r.Scale), ", ")))
-	d.Short = append(s.points(), s.doubts()...)
+	d.Short = append(s.points((*SuiteFigure).short), s.doubts()...)
 	d.shorten()
 	d.Summary, d.Next = t, reportNext()
 	if left > 0 && r.Status != record.Running {

@@ -16,10 +16,11 @@ import (
 // suiteDocument describes a suite: what was repeated at which size, the result of each part, whether the statements of
 // the document agree, and whether its advice applies here.
 func suiteDocument(s *Suite, on *suiteFiles) *Document {
+	s.tidy()
 	r := s.Record
 	d := &Document{Title: suiteTitle(s), Sentence: true, Problem: r.Problem,
 		Grade: SuiteGrade(r), Checks: s.checks(),
-		Findings: append(s.points(), s.doubts()...), Facts: s.facts()}
+		Findings: append(s.points((*SuiteFigure).headline), s.doubts()...), Facts: s.facts()}
 	s.head(d)
 	d.Brief = d.Answer + "; " + s.belief()
 	if d.Problem == "" && s.Problem != "" {
@@ -53,7 +54,7 @@ func suiteDocument(s *Suite, on *suiteFiles) *Document {
 		p := &s.Parts[i]
 		part := Part{Name: p.Name, Finding: partFinding(p)}
 		if result := p.Result(); result != nil {
-			part.Document = Of(result)
+			part.Document = Of(result).In("")
 			// What was published is with the figures of the suite.
 			part.Document.Sections = slices.DeleteFunc(part.Document.Sections, func(s Section) bool {
 				return s.Group == GroupPublished
@@ -80,8 +81,8 @@ func SuiteGrade(r *record.Suite) Grade {
 
 // points are the statements of the document with the results, and the parts with unusable figures. If nothing can be
 // compared with the document, or while the suite is running, they are its parts.
-func (s *Suite) points() []Point {
-	points := s.headlines()
+func (s *Suite) points(word func(*SuiteFigure, *record.SuiteStatement) Point) []Point {
+	points := s.headlines(word)
 	whole := len(points) > 0 && s.Record.Status != record.Running
 	if !whole {
 		points = nil

@@ -14,7 +14,7 @@ import (
 
 // headlines are the answers to “what did the document say, and what is it here”, as the judgement has them: of each
 // figure what the document says most strongly.
-func (s *Suite) headlines() (list []Point) {
+func (s *Suite) headlines(word func(*SuiteFigure, *record.SuiteStatement) Point) (list []Point) {
 	for _, i := range s.Record.Headlines {
 		if i < 0 || i >= len(s.Record.Statements) {
 			continue // a record may come from anybody
@@ -22,7 +22,7 @@ func (s *Suite) headlines() (list []Point) {
 		st := &s.Record.Statements[i]
 		at := slices.IndexFunc(s.Figures, func(f SuiteFigure) bool { return f.Sweep != nil && f.Sweep.ID == st.Sweep })
 		if at >= 0 {
-			list = append(list, s.Figures[at].headline(st))
+			list = append(list, word(&s.Figures[at], st))
 		}
 	}
 	return list
@@ -43,6 +43,17 @@ func (f *SuiteFigure) headline(st *record.SuiteStatement) Point {
 		there = "-"
 	}
 	return Point{agreementGrade(st.Agreement), what + ":", fmt.Sprintf("there %s, here %s: %s", there, here, StatementText(st))}
+}
+
+// short is a headline for a first screen, where the verdict and both figures have room.
+func (f *SuiteFigure) short(st *record.SuiteStatement) Point {
+	p := f.headline(st)
+	what, _, _ := strings.Cut(st.Level, " (")
+	if st.Kind != record.StatementWords && !judge.Derived(f.Sweep) {
+		what += " " + SuiteMetric(st)
+	}
+	figures, _, _ := strings.Cut(p.Text, ": "+StatementText(st))
+	return Point{p.Grade, AgreementText(st.Agreement) + ":", what + ": " + figures}
 }
 
 // whyNotMeasured returns in a few words why statements of the document were not measured, the most common reason first;

@@ -65,16 +65,6 @@ func openSuite(into *Source, dir string) error {
 	})
 	into.Result = s.Suite
 	Tidy(r)
-	Tidy(&s.Suite.Problem)
-	for i := range s.Suite.Parts {
-		Tidy(&s.Suite.Parts[i].Unread)
-	}
-	for i := range s.Suite.Figures { // the document is no part of the record
-		f := &s.Suite.Figures[i]
-		Tidy(&f.Name)
-		Tidy(&f.Lines)
-		Tidy(&f.Statements)
-	}
 	return nil
 }
 

@@ -72,17 +72,11 @@ func tidyMap(m reflect.Value) {
 	}
 }
 
+// bounded leaves a text alone that it has bounded before.
 func bounded(s string) string {
 	if len(s) > maxText && utf8.RuneCountInString(s) > maxText {
-		length := len(s)
-		cut := 0
-		for i := range s {
-			if cut++; cut > maxText {
-				s = s[:i]
-				break
-			}
-		}
-		s += fmt.Sprintf("… (%s in all)", figure.Bytes(int64(length)))
+		const room = len("… (9,999 KiB in all)")
+		s = string([]rune(s)[:maxText-room]) + fmt.Sprintf("… (%s in all)", figure.Bytes(int64(len(s))))
 	}
 	return chart.Plain(wording.Of(s))
 }

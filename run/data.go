@@ -90,7 +90,7 @@ func (r *runner) loadCollection(ctx context.Context, number int, part workload.W
 
 func (r *runner) count(ctx context.Context) (int64, error) {
 	name := r.collection.Collections()[0]
-	if !r.target.storesNothing() {
+	if !r.target.StoresNothing() {
 		r.opts.Progress.Step("counting the documents of " + name)
 	}
 	return r.store.Count(ctx, name)
@@ -240,7 +240,7 @@ const verifyAtMost = 200
 // verify reads documents back, evenly spread, and compares them with what the workload makes.
 func (r *runner) verify(ctx context.Context) error {
 	_, can := workload.As[workload.Compound](r.workload)
-	if !can || r.target.storesNothing() || r.opts.share().Clients > 1 {
+	if !can || r.target.StoresNothing() || r.opts.share().Clients > 1 {
 		return nil
 	}
 	session, err := r.store.Session(0)
@@ -296,7 +296,7 @@ func (r *runner) checkForeign(ctx context.Context, count int64) error {
 	case first == notThere:
 		return fmt.Errorf("%s has %d documents that this workload did not load. %s", name, count, remedy)
 	}
-	if want := sizeOf(r.collection, 0); !r.target.storesNothing() && (first > want+want/2 || want > first+first/2) {
+	if want := sizeOf(r.collection, 0); !r.target.StoresNothing() && (first > want+want/2 || want > first+first/2) {
 		return fmt.Errorf("%s has documents of %d bytes, and this workload makes %d bytes. %s", name, first, want, remedy)
 	}
 	if last := r.collection.Records() - 1; count > last {

@@ -3,6 +3,7 @@ package run
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -98,13 +99,18 @@ func checkEngine(w workload.Workload, engine string) error {
 	if !ok || engine == "" {
 		return nil
 	}
-	var all []error // everything that is lacking
+	var all []error        // everything that is lacking
+	var able, not []string // operations
 	for _, example := range e.Examples() {
 		for i := range example.Requests {
 			if err := lacks(engine, &example.Requests[i]); err != nil {
 				all = append(all, fmt.Errorf("workload %s: operation %s: %w", w.Name(), example.Class, err))
+				not = append(not, example.Class)
 				break
 			}
+		}
+		if !slices.Contains(able, example.Class) {
+			able = append(able, example.Class)
 		}
 	}
 	for _, ix := range w.Indexes() {
@@ -118,6 +124,11 @@ func checkEngine(w workload.Workload, engine string) error {
 		if err != nil {
 			all = append(all, fmt.Errorf("workload %s: index %s of %s: %w", w.Name(), ix.Name, ix.Collection, err))
 		}
+	}
+	able = slices.DeleteFunc(able, func(name string) bool { return slices.Contains(not, name) })
+	if len(all) > 0 && len(able) > 0 && engine == engineEmbedded {
+		all = append(all, fmt.Errorf("the embedded store can do the rest of workload %s: %s. Remove the other operations and indexes from "+
+			"a copy of its file", w.Name(), strings.Join(able, ", ")))
 	}
 	return errors.Join(all...)
 }

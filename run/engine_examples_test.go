@@ -18,8 +18,7 @@ import (
 // cannot do. It does everything else.
 var lackedByEmbedded = map[string][]string{
 	"audit-log": {"operation search: the query operator $text", "index text_text"},
-	"web-shop":  {"operation order: a transaction", "index brand_1", "index mail_1"},
-	"commands":  {"operation delete-orders-total: a filter of"},
+	"web-shop":  {"operation order: a transaction"},
 }
 
 // The embedded store does all operations of the examples and of recorded workloads but those that it names, and it
@@ -51,6 +50,11 @@ func checkLacking(t *testing.T, err error, want []string) {
 	var lines []string
 	if err != nil {
 		lines = strings.Split(err.Error(), "\n")
+	}
+	if n := len(lines) - 1; n >= 0 && strings.Contains(lines[n], "the embedded store can do the rest of") {
+		lines = lines[:n]
+	} else if len(want) > 0 {
+		t.Errorf("what it can do is not said:\n%s", strings.Join(lines, "\n"))
 	}
 	if len(lines) != len(want) {
 		t.Errorf("%d things are lacking, want %d:\n%s", len(lines), len(want), strings.Join(lines, "\n"))

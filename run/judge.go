@@ -135,7 +135,7 @@ func (r *runner) validity(s *measure.Summary, status record.Status) []measure.Fi
 		add("service-ended", measure.Invalid, "the REST service between load and target ended before the load did. The operations after "+
 			"that measured nothing. Look for the cause in the events, and run again.")
 	}
-	if r.target.storesNothing() {
+	if r.target.StoresNothing() {
 		add("null", measure.Note, "the target stores nothing. The results apply to the load generator only. Give the address of a MongoDB "+
 			"to measure one.")
 	}

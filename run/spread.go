@@ -32,7 +32,7 @@ func (r *runner) spread(ctx context.Context) error {
 // create makes the views of the workload, and the collections that a server does not make by itself.
 func (r *runner) create(ctx context.Context) error {
 	creator, ok := workload.As[workload.Creator](r.workload)
-	if !ok || r.opts.share().Clients > 1 || r.spec.LoadPhase.Skip || r.target.storesNothing() {
+	if !ok || r.opts.share().Clients > 1 || r.spec.LoadPhase.Skip || r.target.StoresNothing() {
 		return nil
 	}
 	list := creator.Creations()

@@ -40,7 +40,8 @@ type Target struct {
 
 func (t Target) remote() bool { return t.Kind == "mongodb" || t.Kind == "http" }
 
-func (t Target) storesNothing() bool { return t.Kind == "null" || t.Kind == "null-tcp" }
+// StoresNothing reports whether the target answers and forgets.
+func (t Target) StoresNothing() bool { return t.Kind == "null" || t.Kind == "null-tcp" }
 
 // String returns the target without credentials.
 func (t Target) String() string {

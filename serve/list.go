@@ -214,7 +214,7 @@ const (
 // course is how a record went over time, as the list shows it.
 type course struct {
 	Line markup.HTML // empty if there is nothing to draw
-	Last string        // the throughput of the newest interval, empty if it is not known
+	Last string      // the throughput of the newest interval, empty if it is not known
 }
 
 // courses keeps what was drawn, by the id of the record.

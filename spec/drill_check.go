@@ -25,7 +25,9 @@ const WorkloadLedger = "ledger"
 const WorkloadTransactions = "transactions"
 
 // OfDrills reports whether a workload is one of drills only, which loads its data itself.
-func OfDrills(workload string) bool { return workload == WorkloadLedger || workload == WorkloadTransactions }
+func OfDrills(workload string) bool {
+	return workload == WorkloadLedger || workload == WorkloadTransactions
+}
 
 const (
 	maxRounds = 10_000

@@ -271,6 +271,9 @@ func (d *Durability) validate() error {
 	if d.Journal != nil {
 		journal = *d.Journal
 	}
+	if near := nearest.DidYouMean(w, []string{"majority"}); near != "" && w != "majority" {
+		return fmt.Errorf("durability.w: %q is not a number, a majority or the tag of a set%s", w, near)
+	}
 	if w == "0" && journal {
 		return errors.New("durability: w: 0 and journal: true exclude each other, because a write with w: 0 has no reply that could wait for the " +
 			"journal")

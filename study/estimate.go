@@ -80,6 +80,7 @@ func (e *estimator) trials() {
 		e.deploy(t.Configuration)
 		e.load(t.Configuration)
 		e.Measuring += lengths[t.Configuration]
+		e.Guessed += e.guessed(e.plan.specs[t.Configuration].Load)
 		e.Pauses += pause
 		records += assumedRecord + assumedInterval*lengths[t.Configuration]
 	}
@@ -100,6 +101,7 @@ func (e *estimator) load(configuration string) {
 		rate := e.options.FillRate
 		if rate <= 0 {
 			rate = assumedFillRate
+			e.Guessed += float64(set.Bytes) / rate
 			e.assume("data are loaded at %s/s (not measured yet), and none are there", figure.Bytes(assumedFillRate))
 		}
 		set.Loads++
@@ -160,6 +162,15 @@ func (e *estimator) length(l spec.Load) float64 {
 		return Length(l, 0)
 	}
 	return Length(l, e.rate(l))
+}
+
+// guessed is the part of the length of a load that nothing was measured of: that of a closed loop until it did its
+// operations.
+func (e *estimator) guessed(l spec.Load) float64 {
+	if l.Operations == 0 || e.options.Rate > 0 || !math.IsInf(Offered(l), 1) {
+		return 0
+	}
+	return Length(l, assumedRate) - l.Warmup.Std().Seconds()
 }
 
 // Length returns the time of a load in seconds, with warm-up, at a rate in operations per second, which matters only if
@@ -255,6 +266,7 @@ func (e *estimator) procedures() {
 			n++ // a closed loop
 		}
 		e.Procedures += float64(n) * with(c.Duration)
+		e.Guessed += float64(n) * with(c.Duration)
 		most := int(c.Steps) + 1
 		e.assume("the capacity search takes about %s if results are steady. If they scatter, it may take up to %d, which is %s "+
 			"more than estimated", figure.Plural(n, "trial"), most, figure.Duration(time.Duration(float64(most-n)*with(c.Duration)*1e9)))

@@ -41,6 +41,7 @@ func (e *estimator) deploy(configuration string) {
 	}
 	if seconds <= 0 {
 		seconds = assumedRedeploy
+		e.Guessed += seconds
 		e.assume("changing the lab takes %d s (not measured yet)", assumedRedeploy)
 	}
 	e.Redeploys++

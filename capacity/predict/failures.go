@@ -49,6 +49,9 @@ const (
 func Failures(drills []Drilled, text string, tool record.Tool) (*record.Failures, error) {
 	out := &record.Failures{SchemaVersion: record.SchemaVersion, Kind: record.KindFailures, Tool: tool, Asked: text,
 		Kinds: []record.FailuresKind{}, Checks: []record.FailuresCheck{}, Validity: []measure.Finding{}}
+	if len(drills) > 0 {
+		out.Target = drills[0].Specification.Run.Target
+	}
 	rounds := roundsOf(out, drills)
 	if err := parseFailures(out, rounds); err != nil {
 		return nil, fmt.Errorf("failures: %w", err)

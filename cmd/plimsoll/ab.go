@@ -242,26 +242,35 @@ func (o *abOptions) side(ctx context.Context, env *environment, name string) (s 
 // abLab is the name of the lab of each side, which is removed before that of the other side is brought up.
 const abLab = "study-ab"
 
-// fromRecord takes the specification of a run, or of the first one in a directory.
-func (s *abSide) fromRecord(dir string) error {
-	source, err := judge.Open(dir)
-	if err != nil {
-		return withExit(exitUsage, err)
+// fromRecord takes the specification of a run and of its lab.
+func (s *abSide) fromRecord(dir string) (err error) {
+	if s.run, s.lab, err = recordedRun(dir, ""); err == nil {
+		s.recorded = true
 	}
-	if len(source.Runs) == 0 {
-		return usageError("%s is a study: give the records of two runs, or change its file and run it again", dir)
+	return err
+}
+
+// recordedRun is the specification of the run, or of the first one, in a directory, and of its lab, if it had one. A
+// given target replaces that of the record.
+func recordedRun(dir, target string) (asked spec.Run, lab *spec.Lab, err error) {
+	source, err := judge.Open(dir)
+	switch {
+	case err != nil:
+		return asked, nil, withExit(exitUsage, err)
+	case len(source.Runs) == 0:
+		return asked, nil, usageError("%s is not a record of a run: give one of a run, or change the file of a study and run it again", dir)
 	}
 	r := source.Runs[0]
-	if record.HasHidden(spec.Study{Run: r.Specification}) {
-		return usageError("the record %s does not contain the credentials of its target: give the addresses of both sides", r.Dir)
+	asked = r.Specification
+	asked.Out, asked.Target = "", cmp.Or(target, asked.Target)
+	if record.HasHidden(spec.Study{Run: asked}) {
+		return asked, nil, usageError("the record %s does not contain the credentials of its target: give the address too", r.Dir)
 	}
-	s.run, s.recorded = r.Specification, true
-	s.run.Out = ""
 	if r.Lab != nil {
 		l := r.Lab.Specification
-		s.lab = &l
+		lab = &l
 	}
-	return nil
+	return asked, lab, nil
 }
 
 // fromFile reads a file of a run or, if that has none of its keys, of a lab.

@@ -34,14 +34,18 @@ func newAgentCommand(env *environment) *cobra.Command {
 	var o agentOptions
 	cmd := &cobra.Command{
 		Use:   "agent --connect url",
-		Short: "Send a part of the load of a run from this machine",
+		Short: "Send a part of the load of a run from this machine, or prepare agents in Kubernetes",
 		Long: `Send a part of the load of a run from this machine.
 
 An agent connects to the command that started a run with --agents, the coordinator. It performs the part that the
 coordinator gives to it, hands over its results, and waits for the next run. It listens nowhere.
 
 The coordinator shows the address and the token. The token is read from ` + tokenVariable + ` or from a file, because
-other users can read command lines. With your NATS server an agent needs the token too.`,
+other users can read command lines. With your NATS server an agent needs the token too.
+
+In Kubernetes, a run with --place kubernetes creates its agents and removes them. To create agents by hand, apply the
+output of 'plimsoll agent manifest', or install the Helm chart in deploy/helm/plimsoll-agents, which makes the same
+objects.`,
 		Example: `  ` + tokenVariable + `=… plimsoll agent --connect tls://10.0.0.5:4100 --zone eu-west
   plimsoll agent --connect tls://10.0.0.5:4100 --token-file token
   plimsoll agent --connect tls://nats.example:4222 --creds agent.creds --token-file token`,
@@ -56,8 +60,10 @@ other users can read command lines. With your NATS server an agent needs the tok
 	fs.StringVar(&o.Facts.Name, "name", "", "`name` of this agent, unique among those of the coordinator (default host name and process number)")
 	fs.StringVar(&o.Facts.Zone, "zone", "", "`name` of the place of this machine, for example a region; it is in the record (default the variable "+zoneVariable+")")
 	fs.StringToStringVar(&o.Facts.Labels, "label", nil, "label `key=value` of this agent, by which runs give shares; it is in the record (repeatable)")
+	fs.Lookup("label").DefValue = "" // not []
 	fs.StringVar(&o.dir, "dir", "", "`directory` for results until they are handed over (default that of temporary files)")
 	fs.DurationVar(&o.Gone, "gone", 10*time.Minute, "`time` without the coordinator after which the agent ends")
+	cmd.AddCommand(newAgentsManifestCommand(env), newAgentsCleanCommand(env))
 	return cmd
 }
 

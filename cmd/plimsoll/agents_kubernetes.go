@@ -23,21 +23,6 @@ func (f *kubernetesFlags) addClusterFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&f.namespace, "namespace", "", "`namespace` of the pods in Kubernetes (default that of the kubeconfig)")
 }
 
-func newAgentsCommand(env *environment) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "agents",
-		Short: "Prepare and remove agents in a Kubernetes cluster",
-		Long: `Prepare and remove agents in a Kubernetes cluster.
-
-A run with --place kubernetes creates its agents and removes them. If it was killed, its agents end after some minutes
-without it, and the cluster removes them 10 minutes later; "plimsoll agents clean" removes them now.
-
-To create agents by hand, apply the output of "plimsoll agents manifest", or install the Helm chart in
-deploy/helm/plimsoll-agents, which makes the same objects.`,
-	}
-	return group(cmd, newAgentsManifestCommand(env), newAgentsCleanCommand(env))
-}
-
 func newAgentsManifestCommand(env *environment) *cobra.Command {
 	var o kubernetesFlags
 	var token, creds string
@@ -49,7 +34,7 @@ func newAgentsManifestCommand(env *environment) *cobra.Command {
 The output is an Indexed Job whose pods are spread over the nodes, a Secret with the credentials, and a NetworkPolicy
 that lets nothing connect to the agents. The agents connect to the address that the coordinator shows when a run starts
 with --place manual.`,
-		Example: `  plimsoll agents manifest --agents 8 --connect tls://10.0.0.5:4100 --token-file token | kubectl apply -f -`,
+		Example: `  plimsoll agent manifest --agents 8 --connect tls://10.0.0.5:4100 --token-file token | kubectl apply -f -`,
 		Args:    noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			for file, text := range map[string]*string{token: &o.Token, creds: &o.Creds} {
@@ -96,10 +81,11 @@ func newAgentsCleanCommand(env *environment) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "clean",
 		Short: "Remove agents that killed runs left in a Kubernetes cluster",
-		Long: `Remove agents that killed runs left in a Kubernetes cluster.
+		Long: `Remove agents that killed runs left in a Kubernetes cluster. Without this command, they end after some minutes
+without their run, and the cluster removes them 10 minutes later.
 
 It removes all agents that runs created in the namespace, also those of runs that still use them. It does not remove
-agents that you created with "plimsoll agents manifest" or the Helm chart.`,
+agents that you created with "plimsoll agent manifest" or the Helm chart.`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := kubernetes.Connect(o.kubeconfig, o.namespace)

@@ -80,9 +80,10 @@ func printCeiling(w io.Writer, c run.Ceiling) error {
 		t.row(name, figure.Duration(time.Duration(x.PerOperation)), figure.Rate(x.Rate)+"/s", figure.Rate(x.Reached)+"/s")
 	}
 	t.write(w, "")
-	_, err := fmt.Fprintln(w, "\nThe ceiling is cores divided by CPU time per operation: half reads, half updates, documents of 1 KB.\n"+
+	fmt.Fprintln(w, "\nThe ceiling is cores divided by CPU time per operation: half reads, half updates, documents of 1 KB.\n"+
 		"Runs near the ceiling get the warning client-limited from now on.")
-	return err
+	nextStep(w, "plimsoll run --workload a", "on the embedded store")
+	return nil
 }
 
 // startResponder starts this program again as a responder, because the CPU time of the client must not include that of

@@ -17,7 +17,9 @@ import (
 	"github.com/plimsoll-bench/plimsoll/internal/dial"
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/internal/permit"
+	"github.com/plimsoll-bench/plimsoll/load"
 	"github.com/plimsoll-bench/plimsoll/loadline"
+	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/platform"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/report"
@@ -89,7 +91,7 @@ objectives, the time was not enough, or the present load is above the line of DI
 	o.spec.addFileFlags(cmd, "capacity")
 	var usual spec.Capacity
 	usual.Defaults()
-	o.spec.settings = addSettings(cmd, &usual, capacitySettings)
+	o.spec.settings = addSettings(cmd, &usual, completed(capacitySettings, "while", faultWords(env)))
 	o.present.add(cmd.Flags())
 	resultFlags(cmd.Flags(), &o.format, "text", "md", "json")
 	cmd.Flags().BoolVarP(&o.quiet, "quiet", "q", false, "show no progress")
@@ -99,9 +101,8 @@ objectives, the time was not enough, or the present load is above the line of DI
 	cmd.AddCommand(newCapacityResumeCommand(env))
 	briefHelp(cmd, `Find the highest load that a deployment carries with its objectives, and say how sure that is.
 
-TARGET is lab:NAME, mongodb://…, embedded:DIR, env:NAME, @FILE or @-. Without it,
-	plimsoll's embedded store on this disk is
-measured. SPEC is a YAML file.`, "format")
+TARGET is lab:NAME, mongodb://…, embedded:DIR, env:NAME, @FILE or @-. Without it, Plimsoll's
+embedded store on this disk is measured. SPEC is a YAML file.`, "format")
 	cmd.ValidArgsFunction = targets(env)
 	return cmd
 }
@@ -239,7 +240,8 @@ func (o *capacityOptions) conduct(ctx context.Context, env *environment, dir str
 	l.Run.Lab = findLab(env)
 	progress := newProgressLines(env)
 	if !o.quiet {
-		l.Progress = capacityProgress{progress}
+		l.Progress, l.Run.Progress = capacityProgress{progress}, stepProgress{progress}
+		ctx = progress.listening(ctx)
 		defer progress.end()
 	}
 	l.Ask = asking(env, asked.Run)
@@ -269,7 +271,7 @@ func (o *capacityOptions) conduct(ctx context.Context, env *environment, dir str
 	if perr := printRecord(env.stdout, dir, c, o.format); perr != nil {
 		return perr
 	}
-	fmt.Fprintf(env.stderr, "record: %s\n", dir)
+	leaves(env, o.quiet, dir, &asked.Run)
 	if err != nil && !errors.As(err, new(*campaign.Stop)) {
 		return withExit(exitOf[campaign.ConcludeError(err)], err)
 	}
@@ -367,6 +369,19 @@ func asking(env *environment, asked spec.Run) func(context.Context) (server.Comm
 	}
 }
 
+// stepProgress shows the load of a step on a terminal, and the load phase everywhere. Each step has a line of its own.
+type stepProgress struct{ *progressLines }
+
+func (p stepProgress) Step(text string) { (&trialProgress{p.progressLines}).Step(text) }
+
+func (p stepProgress) Event(measure.Event) {}
+
+func (p stepProgress) Interval(d measure.Dims, iv *measure.Interval) {
+	if p.terminal || iv.Phase == load.PhaseLoad {
+		p.progressLines.Interval(d, iv)
+	}
+}
+
 // capacityProgress prints one line for each step.
 type capacityProgress struct{ to *progressLines }
 
@@ -378,6 +393,7 @@ func (p capacityProgress) Step(_ string, s record.LineStep, left time.Duration) 
 		p.to.Note(what + "a closed loop, to see where to begin")
 		return
 	}
+	p.to.endsIn(left, false)
 	text := fmt.Sprintf("%s%-16s %-9s  %s left", what, report.StepValue(&s), s.Verdict, max(0, left).Round(time.Second))
 	if s.Verdict != record.StepMet && s.Why != "" {
 		text += "  (" + s.Why + ")"

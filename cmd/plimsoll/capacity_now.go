@@ -79,7 +79,9 @@ func (f *presentFlags) read(ctx context.Context, env *environment, target string
 	case "":
 		return nil
 	case presentTarget:
-		f.now = target
+		if f.now = target; strings.Contains(target, "***") {
+			return usageError("the record has no credentials of %s: give its address, --now mongodb://USER:PASSWORD@HOST", store.Redact(target))
+		}
 	}
 	f.load, err = readPresent(ctx, env, f.now, f.length)
 	return err

@@ -122,7 +122,7 @@ func (f *ciFlags) ci(ctx context.Context, env *environment, args []string) error
 			return err
 		}
 	}
-	return f.finish(env, g)
+	return f.finish(env, g, dir)
 }
 
 // lines finds out whose the new record is, and the branch that it is compared with. In a change request the CI system
@@ -214,8 +214,8 @@ func (f *ciFlags) judge(dir string, before remote.Pulled, margin float64) (*reco
 	return g, nil
 }
 
-// finish writes the result in all forms and fails by rule.
-func (f *ciFlags) finish(env *environment, g *record.Gate) error {
+// finish writes the result about the record in dir in all forms and fails by rule.
+func (f *ciFlags) finish(env *environment, g *record.Gate, dir string) error {
 	for file, write := range map[string]func(io.Writer, *record.Gate) error{
 		f.junit: report.JUnit, f.sarif: report.SARIF, f.comment: report.GateComment,
 	} {
@@ -230,7 +230,7 @@ func (f *ciFlags) finish(env *environment, g *record.Gate) error {
 			return err
 		}
 	}
-	if err := f.write(env, func(w io.Writer) error { return printResult(w, g, f.format) }); err != nil {
+	if err := f.write(env, func(w io.Writer) error { return printRecord(w, dir, g, f.format) }); err != nil {
 		return err
 	}
 	switch {

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/plimsoll-bench/plimsoll/internal/nearest"
+	"github.com/plimsoll-bench/plimsoll/internal/shellword"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/report"
 	"github.com/plimsoll-bench/plimsoll/spec"
@@ -65,7 +66,9 @@ func (f *judgeFlags) write(env *environment, print func(io.Writer) error) error 
 		return print(env.stdout)
 	}
 	var b bytes.Buffer
-	if err := print(&b); err != nil {
+	w := newOutlet(&b, maxLine)
+	w.command = shellword.Join(commandLine(env))
+	if err := print(w); err != nil {
 		return err
 	}
 	return writeResult(env, f.output, b.Bytes())
@@ -184,7 +187,7 @@ func (f *judgeFlags) conclude(env *environment, result *record.ComparisonReport,
 			return err
 		}
 	}
-	if err := f.write(env, func(w io.Writer) error { return printResult(w, result, f.format) }); err != nil {
+	if err := f.write(env, func(w io.Writer) error { return printRecord(w, out, result, f.format) }); err != nil {
 		return err
 	}
 	return ending(judge.ConcludeComparison(result, f.failIf...))

@@ -65,7 +65,7 @@ over workers, before the engine runs here. 'plimsoll compare RECORD RUN…' comp
 
 With --place kubernetes, a pod probes a new volume on each node for each --storage-class, one after the
 other. The records and report.html, which compares them, are in --out. Volumes and pods are removed, also
-after Ctrl-C. If the command was killed, 'plimsoll agents clean' removes them.
+after Ctrl-C. If the command was killed, 'plimsoll agent clean' removes them.
 
 Exit codes: 0 objectives met, 1 other failure, 2 usage error or directory refused, 4 objective missed or
 flushed data lost, 6 result invalid, 130 interrupted.`,
@@ -277,8 +277,8 @@ func (f *diskFlags) finish(ctx context.Context, env *environment, w *record.Prob
 	if err := printRecord(env.stdout, out, w.Probe, f.format); err != nil {
 		return err
 	}
-	if out != "" && !f.quiet {
-		fmt.Fprintf(env.stderr, "record: %s\n", out)
+	if out != "" {
+		leaves(env, f.quiet, out, nil)
 	}
 	if failed != nil {
 		return diskError(failed)

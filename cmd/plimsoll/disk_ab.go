@@ -61,10 +61,11 @@ func (f *diskFlags) alternate(cmd *cobra.Command, env *environment, dirs []strin
 	if err != nil {
 		return diskError(err)
 	}
-	if err := record.WriteComparison(filepath.Join(a.out, "comparison"), result); err != nil {
+	kept := filepath.Join(a.out, "comparison")
+	if err := record.WriteComparison(kept, result); err != nil {
 		return err
 	}
-	if err := printResult(env.stdout, result, f.format); err != nil {
+	if err := printRecord(env.stdout, kept, result, f.format); err != nil {
 		return err
 	}
 	if !f.quiet {

@@ -30,12 +30,13 @@ func (d *diskProgress) plan(s record.ProbeSpec) {
 	}
 	steps, total := disk.Estimate(s)
 	fmt.Fprintf(d.env.stderr, "%s, %s, plus time to write the test files\n", figure.Plural(steps, "step"), figure.Duration(total))
+	d.lines.endsIn(total, false)
 }
 
 func (d *diskProgress) Step(text string) {
 	d.step = text
 	if !d.quiet {
-		d.lines.Step(text)
+		d.lines.Step(d.lines.whole.left(d.env.now()) + text)
 	}
 }
 
@@ -55,7 +56,7 @@ func (d *diskProgress) Second(s record.ProbeSecond) {
 	if d.quiet || !d.env.terminal || s.Length == 0 {
 		return
 	}
-	d.lines.status(fmt.Sprintf("%s: %s: %s op/s, p50 %s, p99 %s", d.step, clock(time.Duration(s.At+s.Length)),
+	d.lines.status(d.lines.whole.left(d.env.now()) + fmt.Sprintf("%s: %s: %s op/s, p50 %s, p99 %s", d.step, clock(time.Duration(s.At+s.Length)),
 		figure.Rate(float64(s.Operations)/time.Duration(s.Length).Seconds()),
 		figure.Duration(time.Duration(s.P50)), figure.Duration(time.Duration(s.P99))))
 }

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
+	"github.com/plimsoll-bench/plimsoll/internal/shellword"
 	"github.com/plimsoll-bench/plimsoll/report"
 )
 
@@ -23,6 +24,7 @@ const (
 type screen struct {
 	columns int
 	colour  bool
+	command string // the command that prints on it, with --verbose; "" if it is not known
 }
 
 // screenOf is the screen of a writer: that of an outlet, or one without a terminal, which has so many columns.
@@ -47,7 +49,8 @@ const (
 // printer prints a document. It removes control characters from texts of records.
 type printer struct {
 	screen
-	lines [][]span
+	command string // that prints this, "" if there is none
+	lines   [][]span
 }
 
 // span is a part of a line in one style.
@@ -56,6 +59,9 @@ type span struct{ style, text string }
 // writeDocument prints a document: its first screen, or everything. A document without an answer is printed completely.
 func writeDocument(w io.Writer, d *report.Document, everything bool) error {
 	p := &printer{screen: screenOf(w, screenWidth)}
+	if o, ok := w.(*outlet); ok {
+		p.command = o.command
+	}
 	if everything || d.Answer == "" {
 		p.screen = screenOf(w, textWidth)
 		p.everything(d)
@@ -162,7 +168,7 @@ func (p *printer) first(d *report.Document) {
 	if n := len(d.Short) - mostDoubts; n > 0 {
 		p.text("", "  ", "and "+figure.Plural(n, "more finding")+": add --verbose", 0, 1)
 	}
-	next := &printer{screen: p.screen}
+	next := &printer{screen: p.screen, command: p.command}
 	next.next(d)
 	if d.Summary != nil && len(d.Summary.Rows) > 0 {
 		p.blank()
@@ -204,19 +210,34 @@ func (p *printer) point(x report.Point, most int) {
 	p.lines[n][0].style = styles[x.Grade]
 }
 
-// next prints the next command and what it is for.
+// next prints the next command and what it is for: that of the document, or else the one that prints all of it.
 func (p *printer) next(d *report.Document) {
 	next := d.Next
-	if next.Command == "" {
-		p.text("", "next  ", "add --verbose for all findings, settings and tables", 0, 0)
+	switch all := "all findings, settings and tables"; {
+	case next.Command != "":
+	case d.Record != "":
+		next = report.Next{Command: "plimsoll show " + shellword.Quote(d.Record) + " --verbose", Why: all}
+	case p.command != "":
+		next = report.Next{Command: p.command + " --verbose", Why: all}
+	default:
 		return
 	}
-	// A command is not wrapped, because it is copied.
-	line := "next  " + report.Clean(next.Command)
-	if why := "  # " + report.Clean(next.Why); next.Why != "" && utf8.RuneCountInString(line+why) <= p.columns {
+	p.line(span{text: nextLine(report.Clean(next.Command), report.Clean(next.Why), p.columns)})
+}
+
+// nextLine is a command to run next, and what it is for if the line has room. A command is not wrapped, because it is
+// copied.
+func nextLine(command, why string, columns int) string {
+	line := "next  " + command
+	if why = "  # " + why; why != "  # " && utf8.RuneCountInString(line+why) <= columns {
 		line += why
 	}
-	p.line(span{text: line})
+	return line
+}
+
+// nextStep prints a command to run next behind a result that is no document.
+func nextStep(w io.Writer, command, why string) {
+	fmt.Fprintf(w, "\n%s\n", nextLine(command, why, screenOf(w, textWidth).columns))
 }
 
 // summary prints a table in at most so many lines: without the columns that have no room, which are the last ones.

@@ -108,9 +108,7 @@ func newDrillCommand(env *environment) *cobra.Command {
 	o.spec.addFileFlags(cmd, "drill")
 	var usual spec.Drill
 	usual.Defaults()
-	table := slices.Clone(drillSettings)
-	table[0] = table[0].from(faultWords(env))
-	o.spec.settings = addSettings(cmd, &usual, table)
+	o.spec.settings = addSettings(cmd, &usual, completed(drillSettings, "fault", faultWords(env)))
 	fs := cmd.Flags()
 	grouped(cmd, faultsGroup, func() {
 		fs.BoolVar(&o.plan, "dry-run", false, "print what the faults would do, to which member, with all commands, and exit")
@@ -199,7 +197,7 @@ func (o *drillOptions) run(cmd *cobra.Command, env *environment, args []string) 
 	if perr := printRecord(env.stdout, dir, d, o.format); perr != nil {
 		return perr
 	}
-	fmt.Fprintf(env.stderr, "record: %s\n", dir)
+	leaves(env, o.quiet, dir, remaining(d.Specification.Lab, &d.Specification.Run))
 	if err != nil {
 		return nameRemains(runError(err), d)
 	}
@@ -261,7 +259,7 @@ func (o *drillOptions) conduct(ctx context.Context, env *environment, asked spec
 	}
 	if !o.quiet {
 		progress := newProgressLines(env)
-		opts.Progress = progress
+		opts.Progress, ctx = progress, progress.listening(ctx)
 		defer progress.end()
 	}
 	return drill.Run(ctx, asked, opts)

@@ -45,7 +45,7 @@ for replica sets.
 Engines are in the directory PLIMSOLL_HOME (default ~/.local/share/plimsoll).`,
 	}
 	return group(cmd, newEngineListCommand(env), newEngineInstallCommand(env), newEngineRunCommand(env),
-		newEngineCleanCommand(env))
+		newEngineRemoveCommand(env), newEngineCleanCommand(env))
 }
 
 func newEngineListCommand(env *environment) *cobra.Command {
@@ -64,20 +64,25 @@ func newEngineListCommand(env *environment) *cobra.Command {
 }
 
 func listEngines(ctx context.Context, env *environment, home string) error {
-	w := tabwriter.NewWriter(env.stdout, 0, 0, 2, ' ', 0)
+	w, missing := tabwriter.NewWriter(env.stdout, 0, 0, 2, ' ', 0), ""
 	fmt.Fprintln(w, "engine\tversion\tpath")
 	for _, e := range engine.All(home) {
 		inst, err := e.Installed(ctx)
 		switch {
 		case errors.Is(err, engine.ErrNotInstalled):
 			fmt.Fprintf(w, "%s\tnot installed\t-\n", e.Name())
+			missing = e.Name()
 		case err != nil:
 			return err
 		default:
 			fmt.Fprintf(w, "%s\t%s\t%s\n", e.Name(), inst.Version, inst.Path)
 		}
 	}
-	return w.Flush()
+	if err := w.Flush(); err != nil || missing == "" {
+		return err
+	}
+	nextStep(env.stdout, "plimsoll engine install "+missing, "")
+	return nil
 }
 
 func newEngineInstallCommand(env *environment) *cobra.Command {
@@ -87,9 +92,10 @@ func newEngineInstallCommand(env *environment) *cobra.Command {
 		Short: "Install an engine",
 		Long: `Install an engine into the directory PLIMSOLL_HOME. A complete installation is not changed.
 
-mongod: the newest patch release of a series (default 8.0) from MongoDB's download site, a mirror or a file.
-Plimsoll verifies MongoDB's signature of the archive (NAME.tgz.sig), or the checksum given with --sha256,
-before it unpacks the archive. Without --sha256 it downloads with https only.
+mongod: any user; about 100 MB. The newest patch release of a series (default 8.0) from MongoDB's download site,
+a mirror or a file. Plimsoll verifies MongoDB's signature of the archive (NAME.tgz.sig), or the checksum given with
+--sha256, before it unpacks the archive. Without --sha256 it downloads with https only.
+To use a mongod that you have instead, put it on PATH, or name it with --binary FILE of 'plimsoll lab up'.
 
 documentdb: needs root, debootstrap, a Debian mirror, CA certificates and the Go tool. Missing programs are
 reported before the installation starts. It takes five to ten minutes and 1 GB (2 GiB temporarily).`,
@@ -98,7 +104,7 @@ reported before the installation starts. It takes five to ten minutes and 1 GB (
   plimsoll engine install mongod --version 7.0
   plimsoll engine install mongod --version 8.0.21 --mirror /srv/mirror/mongodb
   plimsoll engine install mongod --archive percona-server-mongodb.tar.gz --sha256 HEX`,
-		Args:      exactlyOne("engine"),
+		Args:      oneWord("engine", engine.Mongod, engine.DocumentDB),
 		ValidArgs: []string{engine.Mongod, engine.DocumentDB},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			e, err := findEngine(env, args[0])
@@ -107,11 +113,17 @@ reported before the installation starts. It takes five to ten minutes and 1 GB (
 			}
 			ctx, stop := interruptible(cmd.Context(), env)
 			defer stop()
-			err = e.Install(ctx, opts, func(line string) { fmt.Fprintln(env.stderr, line) })
+			progress := newProgressLines(env)
+			err = e.Install(progress.listening(ctx), opts, progress.Note)
+			progress.end()
 			if errors.Is(err, context.Canceled) {
 				return withExit(exitInterrupted, fmt.Errorf("the installation of %s was interrupted; run the same command to start it again", args[0]))
 			}
-			return err
+			if err != nil {
+				return err
+			}
+			nextStep(env.stdout, "plimsoll lab up --engine "+args[0]+" --members 3 --name three", "start a replica set on this machine")
+			return nil
 		},
 	}
 	f := cmd.Flags()
@@ -146,7 +158,7 @@ With --tls, it has the name of the file with the certificate authority (tlsCAFil
   plimsoll engine run mongod --data ./data --cache-gb 1 --set ttlMonitorEnabled=false
   plimsoll engine run mongod --auth --tls
   plimsoll engine run documentdb --port 27017 --synchronous-commit off`,
-		Args:      exactlyOne("engine"),
+		Args:      oneWord("engine", engine.Mongod, engine.DocumentDB),
 		ValidArgs: []string{engine.Mongod, engine.DocumentDB},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if _, err := findEngine(env, args[0]); err != nil {
@@ -297,6 +309,36 @@ func (o *engineRun) form() string {
 		return ", standalone: no write concern majority, transactions or change streams"
 	}
 	return ", a replica set of one member (--standalone: without a replica set)"
+}
+
+func newEngineRemoveCommand(env *environment) *cobra.Command {
+	var version string
+	cmd := &cobra.Command{
+		Use:   "remove ENGINE",
+		Short: "Remove an installed engine",
+		Long: `Remove an installed engine: its programs, not the data of labs. Without --version, all releases of mongod are
+removed. An engine whose servers run is not removed. A mongod on PATH was not installed by plimsoll, and stays.`,
+		Example: `  plimsoll engine remove mongod --version 7.0
+  plimsoll engine remove documentdb`,
+		Args:      oneWord("engine", engine.Mongod, engine.DocumentDB),
+		ValidArgs: []string{engine.Mongod, engine.DocumentDB},
+		RunE: func(_ *cobra.Command, args []string) error {
+			home, err := homeDir(env)
+			if err != nil {
+				return err
+			}
+			removed, err := engine.Remove(home, args[0], version)
+			for _, dir := range removed {
+				fmt.Fprintln(env.stdout, dir+": removed")
+			}
+			if errors.Is(err, engine.ErrNotInstalled) {
+				return withExit(exitUsage, err)
+			}
+			return err
+		},
+	}
+	cmd.Flags().StringVar(&version, "version", "", "mongod: `version` to remove: a release (8.0.21) or a series (8.0)")
+	return cmd
 }
 
 func newEngineCleanCommand(env *environment) *cobra.Command {

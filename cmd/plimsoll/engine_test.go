@@ -27,7 +27,7 @@ func TestEngineCommands(t *testing.T) {
 	}{
 		{"engine list", exitSuccess, "documentdb  not installed", ""},
 		{"engine clean", exitSuccess, "", ""},
-		{"engine run documentdbx", exitUsage, "", `unknown engine "documentdbx", did you mean documentdb? (known: documentdb, mongod)`},
+		{"engine run documentdbx", exitUsage, "", `unknown engine "documentdbx", did you mean documentdb? (known: mongod, documentdb)`},
 		{"engine run mongod --set ttl", exitUsage, "", `--set "ttl" is not NAME=VALUE`},
 		{"engine run mongod --synchronous-commit off", exitUsage, "", "options of documentdb"},
 		{"engine run documentdb --standalone", exitUsage, "", "options of mongod"},

@@ -8,7 +8,8 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
-// Exit codes are a contract with scripts: documented in `plimsoll help exit-codes` and docs/exit-codes.md, and tested.
+// Exit codes are a contract with scripts: documented in `plimsoll help exit-codes` and docs/reference/exit-codes.md,
+// and tested.
 const (
 	exitSuccess     = 0   // success, all objectives met
 	exitFailure     = 1   // any other failure

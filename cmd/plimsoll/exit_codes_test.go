@@ -15,12 +15,12 @@ import (
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-// documentedCase is a line of the cases in docs/exit-codes.md.
+// documentedCase is a line of the cases in docs/reference/exit-codes.md.
 var documentedCase = regexp.MustCompile("(?m)^\\| ([0-9]+) \\| `plimsoll ([^`]+)` \\| .+ \\|$")
 
-// TestDocumentedExitCodes runs every command that docs/exit-codes.md lists with its code.
+// TestDocumentedExitCodes runs every command that docs/reference/exit-codes.md lists with its code.
 func TestDocumentedExitCodes(t *testing.T) {
-	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "exit-codes.md"))
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "reference", "exit-codes.md"))
 	if err != nil {
 		t.Fatal(err)
 	}

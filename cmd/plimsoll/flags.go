@@ -148,3 +148,25 @@ func exactlyOne(what string) cobra.PositionalArgs {
 		return nil
 	}
 }
+
+// oneWord requires one argument, which is one of the known words.
+func oneWord(what string, known ...string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		switch {
+		case len(args) != 1:
+			return usageError("%s needs one %s: %s", cmd.CommandPath(), what, strings.Join(known, ", "))
+		case !slices.Contains(known, args[0]):
+			return usageError("unknown %s %q%s (known: %s)", what, args[0], nearest.DidYouMean(args[0], known),
+				strings.Join(known, ", "))
+		}
+		return nil
+	}
+}
+
+// completions completes one of some words.
+func completions(words ...string) cobra.CompletionFunc {
+	return cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)
+}
+
+// specificationFiles completes specifications.
+var specificationFiles = cobra.FixedCompletions([]string{"yaml", "yml", "json"}, cobra.ShellCompDirectiveFilterFileExt)

@@ -32,8 +32,11 @@ func printRecord(w io.Writer, dir string, result any, format string, among ...st
 		return printSummarized(w, value, report.Of(result).In(dir))
 	}
 	report.Tidy(value)
-	if format != "text" {
-		return report.Write(w, result, format)
+	switch format {
+	case "text":
+		return writeDocument(w, report.Of(result).In(dir), everything)
+	case "md":
+		return report.Of(result).In(dir).Markdown(w)
 	}
-	return writeDocument(w, report.Of(result).In(dir), everything)
+	return report.Write(w, result, format)
 }

@@ -226,9 +226,9 @@ func (k *inCluster) killedProbe(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = cmd.Wait() // it was killed
-	code, text := k.run(t, "agents", "clean")
+	code, text := k.run(t, "agent", "clean")
 	if code != 0 || !strings.Contains(text, "removed the Job plimsoll-task-") {
-		t.Errorf("agents clean ended with %d:\n%s", code, text)
+		t.Errorf("agent clean ended with %d:\n%s", code, text)
 	}
 	k.nothingIsLeft(t, "plimsoll-task")
 }

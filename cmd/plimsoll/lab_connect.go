@@ -54,8 +54,7 @@ Exit codes: that of the program, 127 program not found, 126 program not executab
 		},
 	}
 	cmd.Flags().StringVar(&level, "durability", "", "durability `level` of the address: throughput, balanced, durable or majority")
-	_ = cmd.RegisterFlagCompletionFunc("durability",
-		cobra.FixedCompletions([]string{"throughput", "balanced", "durable", "majority"}, cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("durability", completions("throughput", "balanced", "durable", "majority"))
 	return cmd
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -33,6 +34,7 @@ func newLabFailCommand(env *environment) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, env, args) },
 	}
 	f.register(cmd)
+	cmd.Annotations = map[string]string{inBrief: failBegin + actionTable(false)}
 	return cmd
 }
 
@@ -46,35 +48,47 @@ func labActions() (names []string) {
 	return names
 }
 
+// failBegin is the beginning of the help.
+const failBegin = "Inject a fault into a lab. With --for, the lab reverts the fault after that time, even if this command has exited.\n\n"
+
+// actionTable has a line for each action of a lab: whole, or what fits into a line.
+func actionTable(whole bool) string {
+	var b strings.Builder
+	for _, a := range fault.All() {
+		if text := a.Help; a.InLab() {
+			if !whole {
+				text = fitting(text, helpColumns-24)
+			}
+			fmt.Fprintf(&b, "  %-20s %s\n", a.Usage(), text)
+		}
+	}
+	return b.String()
+}
+
 // failHelp is made from the table of actions.
 func failHelp() string {
-	var b strings.Builder
-	b.WriteString("Inject a fault into a lab. With --for, the lab reverts the fault after that time, even if this command has exited.\n\n")
 	needs := map[fault.Need][]string{}
 	for _, a := range fault.All() {
-		if !a.InLab() {
-			continue
+		if a.InLab() {
+			needs[a.Needs] = append(needs[a.Needs], a.Name)
 		}
-		fmt.Fprintf(&b, "  %-20s %s\n", a.Usage(), a.Help)
-		needs[a.Needs] = append(needs[a.Needs], a.Name)
 	}
-	b.WriteString(`
+	return failBegin + actionTable(true) + `
 TARGET is a name that 'plimsoll lab status' shows, a role (primary, secondary, router, gateway, config or
 SET/primary), or random (a member with data, chosen by --seed). If an action needs a host, a member or role means
 its host. DISK is MEMBER/DISK, for example rs0-1/d1 or primary/d1, or MEMBER for all disks of its volume. --ops
 limits a fault to some kinds of requests, --probability to a share of them.
-`)
-	b.WriteString(wrap("These actions need isolated hosts: "+strings.Join(needs[fault.NeedsIsolated], ", ")+
-		". These need a lab started with --faults: "+strings.Join(needs[fault.NeedsFaults], ", ")+".", 110, ""))
-	return b.String()
+` + wrap("These actions need isolated hosts: "+strings.Join(needs[fault.NeedsIsolated], ", ")+
+		". These need a lab started with --faults: "+strings.Join(needs[fault.NeedsFaults], ", ")+".", 110, "")
 }
 
 // register adds a flag for each detail of an action. Details are keys of a fault.
 func (f *failFlags) register(cmd *cobra.Command) {
-	table := []setting{key("for", "for", "revert the fault after this time, for example 10s (default: never)"),
+	table := []setting{key("for", "for", "revert the fault after this time, for example 10s (default: never)").inBrief(),
 		key("seed", "seed", "seed of random choices: random targets, roles with several members, --probability and --keep")}
 	for _, d := range fault.Details {
 		s := key(d.Name, d.Name, d.Usage())
+		s.brief = slices.Contains([]string{"from", "direction", "delay", "ops", "keep"}, d.Name)
 		if d.Name == "rate" {
 			s = single(s, s.at, func(to *spec.Size, text string) (err error) {
 				*to, err = spec.ParseSize(strings.TrimSuffix(text, "/s"))

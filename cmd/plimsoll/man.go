@@ -13,7 +13,8 @@ import (
 )
 
 func newManCommand(env *environment) *cobra.Command {
-	return &cobra.Command{
+	markdown := false
+	cmd := &cobra.Command{
 		Use:   "man DIR",
 		Short: "Write the man pages of all commands into a directory",
 		Args:  exactlyOne("directory"),
@@ -21,23 +22,28 @@ func newManCommand(env *environment) *cobra.Command {
 			if err := os.MkdirAll(args[0], 0o755); err != nil {
 				return err
 			}
-			if err := writeManPages(args[0], cmd.Root()); err != nil {
+			if err := writeManPages(args[0], cmd.Root(), markdown); err != nil {
 				return fmt.Errorf("cannot write the man pages: %w", err)
 			}
 			_, err := fmt.Fprintln(env.stdout, args[0])
 			return err
 		},
 	}
+	cmd.Flags().BoolVar(&markdown, "markdown", false, "write Markdown instead, for a site")
+	return cmd
 }
 
 // writeManPages writes the page of a command, and those of the commands below it.
-func writeManPages(dir string, cmd *cobra.Command) error {
+func writeManPages(dir string, cmd *cobra.Command, markdown bool) error {
 	for _, c := range cmd.Commands() {
 		if c.IsAvailableCommand() && !c.IsAdditionalHelpTopicCommand() {
-			if err := writeManPages(dir, c); err != nil {
+			if err := writeManPages(dir, c, markdown); err != nil {
 				return err
 			}
 		}
+	}
+	if markdown {
+		return replace.File(filepath.Join(dir, manName(cmd)+".md"), []byte(manMarkdown(cmd)), 0o644, false)
 	}
 	return replace.File(filepath.Join(dir, manName(cmd)+".1"), []byte(manPage(cmd)), 0o644, false)
 }
@@ -120,4 +126,20 @@ func newExitCodesTopic() *cobra.Command {
 If several apply, 130 precedes 6, and 6 precedes 4: an invalid result neither meets nor misses an
 objective.`,
 	}
+}
+
+// manMarkdown is the man page of a command as Markdown, for a site.
+func manMarkdown(cmd *cobra.Command) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "# %s\n\n%s\n", manName(cmd), cmd.Short)
+	section := func(title, text string) {
+		if text != "" {
+			fmt.Fprintf(&b, "\n## %s\n\n```text\n%s\n```\n", title, text)
+		}
+	}
+	section("Synopsis", cmd.UseLine())
+	section("Description", strings.TrimSpace(cmd.Long))
+	section("Options", strings.TrimRight(cmd.LocalFlags().FlagUsagesWrapped(helpColumns), "\n"))
+	section("Examples", cmd.Example)
+	return b.String()
 }

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/plimsoll-bench/plimsoll/internal/redact"
+	"github.com/plimsoll-bench/plimsoll/internal/shellword"
 	"github.com/plimsoll-bench/plimsoll/internal/visible"
 	"github.com/plimsoll-bench/plimsoll/internal/wording"
 )
@@ -30,9 +31,11 @@ type outlet struct {
 	most   int                 // characters of a line
 	reword func(string) string // of messages: errors as a person reads them
 	screen screen
-	mu     sync.Mutex
-	begun  int    // characters of the current line
-	split  []byte // first bytes of an incomplete character
+	// command is the command line without credentials, to be repeated with other flags.
+	command string
+	mu      sync.Mutex
+	begun   int    // characters of the current line
+	split   []byte // first bytes of an incomplete character
 }
 
 func newOutlet(w io.Writer, most int) *outlet {
@@ -103,8 +106,11 @@ func filtered(env *environment) *environment {
 		out.screen = screen{columns: env.columns()}
 		out.screen.colour = out.screen.columns > 0 && env.getenv("NO_COLOR") == "" && env.getenv("TERM") != "dumb"
 	}
+	out.screen.command = shellword.Join(append(commandLine(env), "--verbose"))
 	messages := newOutlet(env.stderr, maxMessage)
 	messages.reword = wording.Of
+	out.command = shellword.Join(commandLine(env))
+	messages.command = out.command
 	own.stdout, own.stderr = out, messages
 	return &own
 }

@@ -327,12 +327,14 @@ var trapped = map[string][][]string{
 	"compare":          {{"compare", "ru", "ru"}},
 	"history":          {{"history", "."}},
 	"size":             {{"size", "ru", "--need", "ops=5,p99<1s"}},
-	"workloads":        {{"workloads", "a"}},
+	"workload list":    {{"workload", "list"}},
+	"workload init":    {{"workload", "init", "--from", "a"}, {"workload", "init", "made/workload.yaml"}},
+	"workload schema":  {{"workload", "schema"}},
 	"workload check":   {{"workload", "check", "workload.yaml"}},
 	"workload show":    {{"workload", "show", "workload.yaml"}},
 	"workload sample":  {{"workload", "sample", "workload.yaml"}},
 	"workload compare": {{"workload", "compare", "workload.yaml", "workload.yaml"}},
-	"agents manifest":  {{"agents", "manifest", "--connect", "tls://h:1", "--token-file", "token"}},
+	"agent manifest":   {{"agent", "manifest", "--connect", "tls://h:1", "--token-file", "token"}},
 	"platform status":  {{"platform", "status"}},
 	"faultfs ctl":      {{"faultfs", "ctl", "--help"}},
 	"faultfs classes":  {{"faultfs", "classes"}},
@@ -348,7 +350,7 @@ var trapped = map[string][][]string{
 }
 
 // connects are commands that start nothing, and whose only use is a connection to what their command line names.
-var connects = []string{"agents clean", "workload record"}
+var connects = []string{"agent clean", "workload record"}
 
 // mustSucceed are the commands above that have to reach their end, so that no error comes before a trap.
 var mustSucceed = []string{"study plan", "suite plan", "lab plan", "run", "report", "study status", "suite status",

@@ -13,6 +13,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/internal/redact"
 	"github.com/plimsoll-bench/plimsoll/internal/visible"
+	"github.com/plimsoll-bench/plimsoll/internal/wait"
 	"github.com/plimsoll-bench/plimsoll/load"
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/report"
@@ -29,7 +30,10 @@ type progressLines struct {
 	w        io.Writer
 	terminal bool
 	width    func() int
+	now      func() time.Time
 	prefix   string // of the status line and of intervals
+	whole    whole
+	part     partBegun
 	plan     run.Plan
 	shown    bool          // a status line is on the terminal
 	next     time.Duration // when the next plain line is due
@@ -42,15 +46,8 @@ type progressLines struct {
 // what they see, each at its own pace.
 const settle = 2 * time.Second
 
-func newProgress(env *environment, quiet bool) run.Progress {
-	if quiet {
-		return nil
-	}
-	return newProgressLines(env)
-}
-
 func newProgressLines(env *environment) *progressLines {
-	return &progressLines{w: env.stderr, terminal: env.terminal, width: env.width}
+	return &progressLines{w: env.stderr, terminal: env.terminal, width: env.width, now: env.now}
 }
 
 // Note prints a line.
@@ -111,9 +108,14 @@ func (p *progressLines) Interval(d measure.Dims, iv *measure.Interval) {
 }
 
 func (p *progressLines) line(d measure.Dims, iv *measure.Interval) string {
+	return p.whole.left(p.now()) + p.interval(d, iv)
+}
+
+// interval words an interval of the load.
+func (p *progressLines) interval(d measure.Dims, iv *measure.Interval) string {
 	if iv.Phase == load.PhaseLoad {
-		return fmt.Sprintf("load     %s  %s of %s records (%s)%s", clock(iv.End), figure.Count(p.done),
-			figure.Count(p.plan.Operations), figure.Percent(float64(p.done)/float64(max(1, p.plan.Operations))), p.failures())
+		x := wait.Part{Name: "load    ", Done: p.done, Total: p.plan.Operations, Of: "documents"}
+		return partText(x, iv.End, p.terminal) + p.failures()
 	}
 	seconds := (iv.End - iv.Start).Seconds()
 	t := iv.Tally(d)

@@ -18,30 +18,33 @@ func reportFormats() []string { return []string{"html", "md", "json", "csv", "yc
 func newReportCommand(env *environment) *cobra.Command {
 	var format, out string
 	cmd := &cobra.Command{
-		Use:   "report RECORD…",
+		Use:   "report [RECORD…]",
 		Short: "Write records as an HTML page, Markdown, JSON or CSV",
 		Long: `Write a report of one or several records: runs, studies, suites, drills, probes or comparisons.
 
-The HTML page is one file that needs no network. It has the verdict and the most important numbers first,
-then charts with their data, then everything needed to repeat the measurement.
+The HTML page is one file that needs no network, next to the record. It has the verdict and the most important
+numbers first, then charts with their data, then everything needed to repeat the measurement. Without RECORD, it is of
+the newest record below plimsoll-data.
 
 Exit codes: 0 report written, 1 report not written, 2 usage error or unreadable record.`,
 		Example: `  plimsoll report my-record                     write my-record.html
   plimsoll report run-1 run-2 -o both.html      compare runs on one page; the first is the baseline
   plimsoll report my-study --format md           write text for a pull request to standard output
   plimsoll report run-1 run-2 --format csv      write the table of 'plimsoll compare'`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return usageError("the record is missing: plimsoll report DIR")
-			}
-			return nil
-		},
+		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				newest, err := newestRecord()
+				if err != nil {
+					return err
+				}
+				args = []string{newest}
+			}
 			return writeReport(cmd.Context(), env, args, format, out)
 		},
 	}
 	formatFlag(cmd.Flags(), &format, "report", reportFormats()...)
-	cmd.Flags().StringVarP(&out, "output", "o", "", "output `file`, - for standard output (default: RECORD.html; standard output for other formats)")
+	cmd.Flags().StringVarP(&out, "output", "o", "", "output `file`, - for standard output (default: RECORD.html, next to the record; standard output for other formats)")
 	return cmd
 }
 
@@ -86,14 +89,11 @@ func writeReport(ctx context.Context, env *environment, paths []string, format, 
 	return nil
 }
 
-// reportName is the name of the record with .html, in the current directory.
+// reportName is the name of a record with .html, next to it. That of several records is report.html, next to the first.
 func reportName(paths []string) string {
-	if len(paths) > 1 {
-		return "report.html"
+	first := filepath.Clean(paths[0])
+	if base := filepath.Base(first); len(paths) > 1 || base == "." || base == ".." || base == string(filepath.Separator) {
+		return filepath.Join(filepath.Dir(first), "report.html")
 	}
-	abs, err := filepath.Abs(paths[0])
-	if err != nil || filepath.Base(abs) == string(filepath.Separator) {
-		return "report.html"
-	}
-	return strings.TrimSuffix(filepath.Base(abs), ".json") + ".html"
+	return strings.TrimSuffix(first, ".json") + ".html"
 }

@@ -18,7 +18,7 @@ func writeRecord(w io.Writer, s *report.Source, format string) error {
 	if r, ok := result.(*record.Run); ok && format == "ycsb" {
 		return ycsbExit(ycsb.WriteRun(w, s.Dir, r))
 	}
-	return printResult(w, result, format, reportFormats()...)
+	return printRecord(w, s.Dir, result, format, reportFormats()...)
 }
 
 // writeSides writes the comparison of several records, with default flags.

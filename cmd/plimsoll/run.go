@@ -137,9 +137,10 @@ func (o *runOptions) run(cmd *cobra.Command, env *environment, args []string) er
 		if o.format != "text" && o.format != verbose {
 			return printResult(env.stdout, result, o.format)
 		}
+		defer leaves(env, o.quiet, opts.Dir, &result.Specification)
 		return printLoaded(env, result)
 	}
-	return o.conclude(env, result, err)
+	return o.conclude(env, opts.Dir, result, err)
 }
 
 // repeated performs a run several times, as a study of one configuration, which can be resumed and compared.
@@ -186,7 +187,7 @@ func (o *runOptions) complete(cmd *cobra.Command, env *environment, target strin
 		func(ctx context.Context, opts run.Options) (*record.Run, error) {
 			return fleet.Resume(ctx, target, given, opts, fleet.Options{Places: places.find})
 		})
-	return o.conclude(env, result, err)
+	return o.conclude(env, opts.Dir, result, err)
 }
 
 // again returns the specification that a run to resume began with, nil if only its target is given, and reads the
@@ -201,10 +202,11 @@ func (o *runOptions) again(cmd *cobra.Command, env *environment, target *string)
 }
 
 // conclude prints the result of a run, and returns how the command ends.
-func (o *runOptions) conclude(env *environment, result *record.Run, err error) error {
+func (o *runOptions) conclude(env *environment, dir string, result *record.Run, err error) error {
 	if result == nil {
 		return runError(err)
 	}
+	defer leaves(env, o.quiet, dir, &result.Specification)
 	if result.Phase("measure") != nil {
 		if perr := printResult(env.stdout, result, o.format); perr != nil {
 			return perr
@@ -221,15 +223,13 @@ func execute(ctx context.Context, env *environment, opts run.Options, quiet bool
 	dir, key := opts.Dir, opts.Key
 	opts = runsOf(env, abort)
 	opts.Dir, opts.Key, opts.Lab = dir, key, findLab(env)
-	progress := newProgress(env, quiet)
-	if progress != nil {
-		opts.Progress = progress
+	if quiet {
+		return do(ctx, opts)
 	}
-	result, err := do(ctx, opts)
-	if p, ok := progress.(*progressLines); ok {
-		p.end()
-	}
-	return result, err
+	progress := newProgressLines(env)
+	defer progress.end()
+	opts.Progress = progress
+	return do(progress.listening(ctx), opts)
 }
 
 // runsOf are the options that all runs of a command have. Those that may load a lab need a way to find it too.

@@ -101,6 +101,14 @@ func briefly(table []setting, flags ...string) []setting {
 	return table
 }
 
+// completed is a table with other values of a flag for completion.
+func completed(table []setting, flag string, words completer) []setting {
+	i := slices.IndexFunc(table, func(s setting) bool { return s.flag == flag })
+	table = slices.Clone(table)
+	table[i].words = words
+	return table
+}
+
 // only are the rows with some flags.
 func only(table []setting, flags ...string) []setting {
 	return slices.DeleteFunc(slices.Clone(table), func(s setting) bool { return !slices.Contains(flags, s.flag) })

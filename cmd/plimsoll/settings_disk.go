@@ -30,7 +30,7 @@ var probeSettings = slicesOf(
 	in(journalGroup,
 		unit[spec.Size](key("record", "record", "bytes of one commit")),
 		unit[spec.Size](key("segment", "segment", "size of the files")),
-		key("log", "log", "how the files are written: reserved in advance (WiredTiger), growing (Pebble), or overwritten in pages (PostgreSQL) (default reserved)"),
+		key("log", "log", "how the files are written: reserved in advance (WiredTiger), growing (Pebble), or overwritten in pages (PostgreSQL) (default reserved)").from(oneOf(spec.LogReserved, spec.LogGrowing, spec.LogOverwritten)),
 		key("clients", "clients", "`numbers` of clients that wait for commits").inBrief(),
 		form(key("peer", "peers", "another member: the time of its flush and of a round trip to it (`FLUSH@RTT`), such as 2ms@0.5ms"), "peers", true, readPeers).inBrief(),
 	),

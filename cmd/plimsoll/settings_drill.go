@@ -26,7 +26,7 @@ var drillSettings = slicesOf(
 		key("expect-no-errors", "expect.no_errors", "allow no failed operations: the fault must not be visible to clients"),
 	),
 	replaced(briefly(below("run", runSettings), "duration", "durability", "w"),
-		key("workload", "run.workload.name", "`name` of the workload: ledger, where each write is identifiable, transactions, whose isolation is judged, or one of 'plimsoll workloads'"),
+		key("workload", "run.workload.name", "`name` of the workload: ledger, where each write is identifiable, transactions, whose isolation is judged, or one of 'plimsoll workload list'"),
 		key("rate", "run.load.rate", "planned operations per second, as in an open loop of 'plimsoll run' (default 500; none with --pace or --stage)").inBrief(),
 		key("threads", "run.load.workers", "number of workers: the most operations in progress at once. Each is one writer of the ledger and one session").inBrief(),
 		key("records", "run.workload.records", "number of documents, for workloads other than ledger"),

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/plimsoll-bench/plimsoll/lab"
+	"github.com/plimsoll-bench/plimsoll/lab/engine"
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
@@ -47,6 +48,7 @@ type labFlags struct {
 	settings
 	// chosen is true if neither the file nor a flag names the engine.
 	chosen bool
+	engine string // the chosen one
 }
 
 func addLabFlags(cmd *cobra.Command) *labFlags {
@@ -57,6 +59,7 @@ func addLabFlags(cmd *cobra.Command) *labFlags {
 func (l *labFlags) complete(ctx context.Context, home string, asked *spec.Lab) error {
 	l.chosen = asked.Engine.Name == ""
 	lab.ChooseEngine(ctx, home, asked)
+	l.engine = asked.Engine.Name
 	return withExit(exitUsage, l.named(asked.Complete()))
 }
 
@@ -70,11 +73,14 @@ func (l *labFlags) spec(env *environment, args []string) (asked spec.Lab, err er
 	return asked, l.apply(&asked)
 }
 
-// named names flags in place of the keys that they set, and says if nobody named the engine.
+// named names flags in place of the keys that they set, and says which engine was chosen if the error is about that.
 func (l *labFlags) named(err error) error {
-	if err == nil || !l.chosen {
+	if err == nil || !l.chosen || !strings.Contains(err.Error(), l.engine) {
 		return l.settings.named(err)
 	}
-	return &namedError{strings.Join([]string{l.settings.named(err).Error(), "Neither the file nor --engine names an engine, so plimsoll chose " +
-		"one: mongod where one is installed or on PATH, documentdb otherwise."}, "\n"), err}
+	why := "the installed mongod."
+	if l.engine == engine.DocumentDB {
+		why = "documentdb, because no mongod is installed or on PATH."
+	}
+	return &namedError{l.settings.named(err).Error() + "\nNeither the file nor --engine names an engine, so plimsoll chose " + why, err}
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"os"
 	"strconv"
 	"strings"
 
@@ -17,7 +18,7 @@ import (
 // the flags for one of them.
 var runSettings = slicesOf(
 	in(loadGroup,
-		key("workload", "workload.name", "`name` of the workload: a to f, person, location, catalog, ycsb-a to ycsb-f, or the path of a workload file (FILE.yaml); see 'plimsoll workloads'").inBrief().from(workloadNames),
+		key("workload", "workload.name", "`name` of the workload: a to f, person, location, catalog, ycsb-a to ycsb-f, or the path of a workload file (FILE.yaml); see 'plimsoll workload list'").inBrief().from(workloadNames),
 		form(key("set", "workload.params", "workload parameter or YCSB property `name=value`, for example fieldlength=200"), "", true, setParams).inBrief(),
 		key("mode", "workload.mode", "generators: core (corrected) or ycsb (the same as YCSB, to compare with its figures; ycsb-a to ycsb-f set it)"),
 		key("seed", "workload.seed", "seed of data and operations").atLeast1(),
@@ -220,7 +221,11 @@ type specFlags struct {
 // addFileFlags adds the flags of the files of a run or drill, which other flags override.
 func (s *specFlags) addFileFlags(cmd *cobra.Command, of string) {
 	grouped(cmd, loadGroup, func() {
-		cmd.Flags().StringVarP(&s.file, "file", "f", "", "YAML `file` with the specification of the "+of+" (- for standard input); flags override it")
+		help := "YAML `file` with the specification of the " + of + " (- for standard input); flags override it"
+		if of == "run" {
+			help = "YAML `file` with the specification of the run (- for standard input), or the record of a run to repeat; flags override it"
+		}
+		cmd.Flags().StringVarP(&s.file, "file", "f", "", help)
 	}, "file")
 	grouped(cmd, dataGroup, func() {
 		cmd.Flags().StringArrayVarP(&s.properties, "property-file", "P", nil, "YCSB property `file` (repeatable; workloada to workloadf are built in); other flags override it")
@@ -234,7 +239,12 @@ func (s *specFlags) given() bool {
 
 // spec merges the file, the flags, the defaults and the positional target.
 func (s *specFlags) spec(cmd *cobra.Command, env *environment, target string) (asked spec.Run, err error) {
-	if s.file != "" {
+	if info, err := os.Stat(s.file); err == nil && info.IsDir() {
+		asked, _, err = recordedRun(s.file, target)
+		if err != nil {
+			return asked, err
+		}
+	} else if s.file != "" {
 		if asked, err = readSpec(env, s.file, "specification", "", spec.ReadRun); err != nil {
 			return asked, err
 		}

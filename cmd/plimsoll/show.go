@@ -10,26 +10,48 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/report"
+	"github.com/plimsoll-bench/plimsoll/run"
 )
 
 func newShowCommand(env *environment) *cobra.Command {
 	var format string
 	cmd := &cobra.Command{
-		Use:   "show DIR",
+		Use:   "show [DIR]",
 		Short: "Print a stored result again",
-		Long: `Print the result of a record again: a run, study, suite, drill, comparison or probe. The checksums of the record
-are verified. If a run or study was killed, the result is recovered from its data.
+		Long: `Print the result of a record again: a run, study, suite, drill, comparison or probe. Without DIR, it is the newest
+record below plimsoll-data. The checksums of the record are verified. If a run or study was killed, the result is recovered from its data.
 
 Exit codes are those of the command that made the record: 0 objectives met, 1 failed, 4 objective missed,
 5 acknowledged write lost, 6 result invalid (also: record altered or nothing measured), 130 interrupted or killed.
 Code 2: usage error or unreadable record.`,
-		Args: exactlyOne("record directory"),
-		RunE: func(_ *cobra.Command, args []string) error {
-			return show(env, args[0], format)
+		Args: atMostOne("record directory"),
+		RunE: func(_ *cobra.Command, args []string) (err error) {
+			dir := ""
+			if len(args) > 0 {
+				dir = args[0]
+			} else if dir, err = newestRecord(); err != nil {
+				return err
+			}
+			return show(env, dir, format)
 		},
 	}
 	resultFlags(cmd.Flags(), &format, formats()...)
 	return cmd
+}
+
+// newestRecord is the newest record below the directory of this place, by the times in the names.
+func newestRecord() (string, error) {
+	all, _ := filepath.Glob(filepath.Join(run.DefaultDir, "*", "[0-9]*")) // the pattern is well-formed
+	newest := ""
+	for _, dir := range all {
+		if info, err := os.Lstat(dir); err == nil && info.IsDir() && filepath.Base(dir) >= filepath.Base(newest) {
+			newest = dir
+		}
+	}
+	if newest == "" {
+		return "", usageError("there is no record below %s here: give the directory of a record", run.DefaultDir)
+	}
+	return newest, nil
 }
 
 func holds(dir, file string) bool {

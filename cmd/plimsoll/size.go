@@ -23,20 +23,12 @@ type sizeFlags struct {
 func newSizeCommand(env *environment) *cobra.Command {
 	var f sizeFlags
 	cmd := &cobra.Command{
-		Use:   "size RECORD… --need 'ops=50000,p99<20ms,data=2TiB'",
+		Use:   "size [RECORD…] --need 'ops=50000,p99<20ms,data=2TiB'",
 		Short: "Calculate the nodes, memory and disk that a load needs",
-		Long: `Calculate the nodes, memory and disk that a load needs, from measured capacity.
-
-RECORD is a capacity, a run or a study. Of a capacity (plimsoll capacity), the line with a member down is used
-if a node may fail. Of others, the highest offered rate that met the objectives of the need is used, and of a
-closed loop the achieved rate, with a warning. With several records, the answer is large enough for each
-workload.
-
-The need is a list of:
-
-  ops=50000      operations per second          copies=3     members with a copy of each document
-  data=2TiB      size of the documents, once    failures=1   nodes that may fail at the same time
-  p99<20ms       an objective, like --slo       free=20%     free space of each disk
+		Long: `RECORD is a capacity, a run or a study; without it, the newest record below plimsoll-data. Of a capacity
+(plimsoll capacity), the line with a member down is used if a node may fail. Of others, the highest offered rate
+that met the objectives of the need is used, and of a closed loop the achieved rate, with a warning. With several
+records, the answer is large enough for each workload.
 
 The first line is the answer, "at most" if the measured rate is a lower bound. Three copies are the default.
 Scaling is linear by assumption, or as measured by a study with a factor named nodes. Records of the embedded
@@ -63,7 +55,7 @@ measured capacity, 6 no answer: not measured, not predictable, or the records ar
 			if f.backtest || f.whatIf != "" || f.failures != "" {
 				return f.predict(cmd, env, args)
 			}
-			in, err := f.input(cmd, env, args)
+			in, err := f.input(env, args)
 			if err != nil {
 				return err
 			}
@@ -71,6 +63,11 @@ measured capacity, 6 no answer: not measured, not predictable, or the records ar
 		},
 	}
 	f.add(cmd)
+	briefHelp(cmd, `Calculate the nodes, memory and disk that a load needs, from measured capacity. The need is a list of:
+
+  ops=50000      operations per second          copies=3     members with a copy of each document
+  data=2TiB      size of the documents, once    failures=1   nodes that may fail at the same time
+  p99<20ms       an objective, like --slo       free=20%     free space of each disk`)
 	return cmd
 }
 
@@ -92,9 +89,13 @@ func (f *sizeFlags) add(cmd *cobra.Command) {
 	resultFlags(flags, &f.format, "text", "md", "json")
 }
 
-func (f *sizeFlags) input(cmd *cobra.Command, env *environment, args []string) (in capacity.Input, err error) {
+func (f *sizeFlags) input(env *environment, args []string) (in capacity.Input, err error) {
 	if len(args) == 0 {
-		return in, usageError("%s needs the directory of at least one record or study", cmd.CommandPath())
+		newest, err := newestRecord()
+		if err != nil {
+			return in, err
+		}
+		args = []string{newest}
 	}
 	in = capacity.Input{Records: args, Match: f.match, Tool: tool(), Batch: f.batch,
 		Deployment: capacity.Deployment{Nodes: f.nodes, Copies: f.copies, Cores: f.cores}}

@@ -68,16 +68,16 @@ func TestFailuresInAYear(t *testing.T) {
 		}
 		return dirs
 	}
-	const next = "plimsoll drill lab:NAME --fault kill:primary --repeat 5 --w majority"
+	const next = " --fault kill:primary --repeat 5 --w majority"
 	code, text := plimsoll(t, append([]string{"size", "--failures", "shards=333,ops=300k,kill=200"}, drills("mongod-kill")...)...)
 	begin, rest, ok := strings.Cut(text, "valid, with ")
 	if code != 0 || !ok || !strings.HasPrefix(begin, "! 333 shards of 3 members, a year with 200 failures: no writes for ") ||
-		!strings.Contains(rest, " of outages in the middle 90 of 100 simulated years; ") || !strings.Contains(rest, next) {
+		!strings.Contains(rest, " of outages in the middle 90 of 100 simulated years; ") || !strings.Contains(rest, "plimsoll drill lab:ddefault1"+next) {
 		t.Errorf("exit code %d: %s", code, text)
 	}
 	code, text = plimsoll(t, append([]string{"size", "--failures", "shards=333,kill=200"}, drills("patroni-power-off")...)...)
 	if code != exitInvalid || !strings.HasPrefix(text, "! shards=333,kill=200: these records do not show it refused") ||
-		!strings.Contains(text, next) {
+		!strings.Contains(text, "plimsoll drill lab:dpg1"+next) {
 		t.Errorf("exit code %d: %s", code, text)
 	}
 	code, text = plimsoll(t, append([]string{"size", "--failures", "shards=333,kil=200"}, drills("mongod-kill")...)...)

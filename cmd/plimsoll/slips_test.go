@@ -46,7 +46,7 @@ func slips() []slip {
 		"disk URI --duration 1ms", "disk --lab URI", "doctor URI", "doctor a URI", "doctor --uri URI,URI", "doctor --probe URI", "lab up URI", "lab up a URI", "lab status URI", "lab down URI", "lab connect URI",
 		"lab exec URI URI -- true", "lab revert URI", "lab fail URI URI", "lab logs URI", "lab plan URI", "lab URI", "history URI", "compare URI URI", "compare a URI",
 		"size URI", "size a --need URI", "ycsb URI", "ycsb run URI", "ycsb run mongodb URI", "ycsb load mongodb -P URI", "ycsb run mongodb -p URI", "ycsb run mongodb -p mongodb.url=URI -p recordcount=1 -p operationcount=1",
-		"ycsb run mongodb -p mongodb.url=URI -p workload=URI", "ycsb run mongodb -threads URI", "workloads URI", "calibrate URI", "calibrate --client URI", "engine run URI", "engine install URI", "engine URI",
+		"ycsb run mongodb -p mongodb.url=URI -p workload=URI", "ycsb run mongodb -threads URI", "workload show URI", "calibrate URI", "calibrate --client URI", "engine run URI", "engine install URI", "engine URI",
 		"faultfs URI", "version URI", "man URI/x", "completion URI")
 	for name, address := range map[string]string{
 		"authMechanism": "mongodb://h/?authMechanism=SECRET", "tls": "mongodb://127.0.0.1:1/?tls=SECRET", "port": "mongodb://h:SECRET/", "only a password": "mongodb://user:SECRET",

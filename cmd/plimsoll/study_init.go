@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/plimsoll-bench/plimsoll/internal/replace"
+	"github.com/plimsoll-bench/plimsoll/internal/shellword"
 	"github.com/plimsoll-bench/plimsoll/record/schema"
 )
 
@@ -30,17 +31,20 @@ func newInitCommand(env *environment, what string, template []byte, next, more s
 		Short: short,
 		Long:  short + ".\n\nWithout FILE, or if FILE is -, print it. Existing files are not overwritten. " + more,
 		Args:  atMostOne("file"),
-		RunE: func(_ *cobra.Command, args []string) error {
-			if len(args) == 0 || args[0] == "-" {
-				_, err := env.stdout.Write(template)
-				return err
-			}
-			return writeNew(env, args[0], template, next)
-		},
+		RunE:  func(_ *cobra.Command, args []string) error { return writeTemplate(env, args, template, next) },
 	}
 }
 
-func writeNew(env *environment, name string, content []byte, next string) error {
+// writeTemplate prints a template, or writes it to the file that the arguments name.
+func writeTemplate(env *environment, args []string, template []byte, next string) error {
+	if len(args) == 0 || args[0] == "-" {
+		_, err := env.stdout.Write(template)
+		return err
+	}
+	return writeNew(env, args[0], template, next)
+}
+
+func writeNew(env *environment, name string, content []byte, command string) error {
 	err := replace.New(name, content, 0o644)
 	if errors.Is(err, fs.ErrExist) {
 		return usageError("%s exists already; give another name or remove the file", name)
@@ -48,8 +52,9 @@ func writeNew(env *environment, name string, content []byte, next string) error 
 	if err != nil {
 		return usageError("cannot write %s: %v", name, err)
 	}
-	_, err = fmt.Fprintf(env.stdout, "wrote %s; next: %s %s\n", name, next, name)
-	return err
+	fmt.Fprintln(env.stdout, "wrote", name)
+	nextStep(env.stdout, command+" "+shellword.Quote(name), "")
+	return nil
 }
 
 func newStudySchemaCommand(env *environment) *cobra.Command {

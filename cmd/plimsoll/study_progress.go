@@ -37,6 +37,9 @@ func (p *studyProgress) Begin(s conduct.Standing) {
 	if s.Left >= time.Second {
 		text += ", about " + clock(s.Left) + " left"
 	}
+	if !p.whole.outer {
+		p.whole = whole{end: p.now().Add(s.Left)}
+	}
 	fmt.Fprintln(p.w, text)
 }
 

@@ -38,14 +38,17 @@ func tellStudy(p *studyProgress) {
 	p.end()
 }
 
+// standing is a clock that stands.
+func standing() time.Time { return time.Unix(1_800_000_000, 0) }
+
 func TestStudyProgress(t *testing.T) {
 	var b bytes.Buffer
-	tellStudy(newStudyProgress(&environment{stderr: &b, width: func() int { return 80 }}))
+	tellStudy(newStudyProgress(&environment{stderr: &b, now: standing, width: func() int { return 80 }}))
 	want := `procedure threads
 procedure threads  16 workers
 procedure threads  done after 61.0 s: 1,234 ok/s
 trial 7 of 24  workers=8, block 2 of 3, attempt 2, about 01:30 left
-trial 7 of 24  measure  00:10/00:20  1,500 ok/s
+trial 7 of 24  01:30 left  measure  00:10/00:20  1,500 ok/s
 00:11  outage: nothing succeeds
 trial 7 of 24  timeout after 30.0 s: its deadline of 30 s passed
 trial 8 of 24  baseline (canary)
@@ -60,7 +63,7 @@ trial 8 of 24  invalid (outage): it was away
 // On a terminal there is one status line at a time, which is gone when something else is printed, and at the end.
 func TestStudyProgressOnATerminal(t *testing.T) {
 	var b bytes.Buffer
-	tellStudy(newStudyProgress(&environment{stderr: &b, terminal: true, width: func() int { return 40 }}))
+	tellStudy(newStudyProgress(&environment{stderr: &b, terminal: true, now: standing, width: func() int { return 40 }}))
 	screen := []string{""}
 	for _, part := range strings.SplitAfter(b.String(), "\n") {
 		for i, line := range strings.Split(part, "\r\x1b[K") {
@@ -79,7 +82,7 @@ func TestStudyProgressOnATerminal(t *testing.T) {
 	if last := screen[len(screen)-1]; last != "" {
 		t.Errorf("what is left on the last line: %q", last)
 	}
-	for _, want := range []string{"trial 7 of 24  opening null:", "trial 7 of 24  measure  00:10/00:20"} {
+	for _, want := range []string{"trial 7 of 24  opening null:", "trial 7 of 24  01:30 left  measure"} {
 		if !strings.Contains(b.String(), "\r\x1b[K"+want) {
 			t.Errorf("there was no status line %q:\n%q", want, b.String())
 		}

@@ -233,6 +233,7 @@ func (o *studyRunOptions) conduct(ctx context.Context, env *environment, dir str
 	if perr := printRecord(env.stdout, dir, s, o.format); perr != nil {
 		return perr
 	}
+	leaves(env, o.quiet, dir, remaining(s.Specification.Lab, &s.Specification.Run))
 	if err != nil {
 		return studyError(err)
 	}

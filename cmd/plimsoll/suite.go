@@ -180,7 +180,7 @@ func (m *suiteMachine) check(need string) string {
 	switch need {
 	case "root":
 		if os.Geteuid() != 0 {
-			return "root is needed; run plimsoll as root"
+			return "run plimsoll as root"
 		}
 	case "md", "lvm":
 		f := volume.Detect()

@@ -28,6 +28,7 @@ func (p *suiteProgress) Begin(s suite.Standing) {
 		text += ", and " + clock(s.Budget) + " of the budget"
 	}
 	p.Note(text)
+	p.endsIn(s.Left, true)
 }
 
 func (p *suiteProgress) End(x record.Part) {

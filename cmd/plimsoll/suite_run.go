@@ -81,7 +81,7 @@ PLIMSOLL_HOME); otherwise give the folder of the suite again (--file), which mus
 		cmd.Flags().Lookup(name).Usage += "; needs --file"
 	}
 	cmd.Flags().StringVar(&o.flags.budget, "budget", "", "total `time` of the suite, including the time already used, for example 3h")
-	cmd.Flags().StringVar(&o.flags.target, "target", "", "`target` with its credentials (they are not stored); env:NAME, @FILE or @- hide the address")
+	cmd.Flags().StringVar(&o.flags.target, "target", "", "`target` with its credentials: env:NAME, @FILE and @- hide them")
 	cmd.Flags().BoolVar(&o.retryFailed, "retry-failed", false, "also repeat failed parts")
 	return cmd
 }
@@ -193,7 +193,7 @@ func (o *suiteRunOptions) conduct(ctx context.Context, env *environment, dir str
 		Now:      env.now,
 		ExitCode: func(c record.Conclusion) int { return exitOf[c] }}
 	if progress != nil {
-		s.Progress = progress
+		s.Progress, ctx = progress, progress.listening(ctx)
 	}
 	out, err := do(ctx, s)
 	if progress != nil {
@@ -237,7 +237,8 @@ func (o *suiteRunOptions) parts(ctx context.Context, env *environment, places *a
 		return p, nil, nil
 	}
 	p.Drill.Progress = progress.progressLines
-	p.Probe = newDiskProgress(env, false, false)
+	probe := newDiskProgress(env, false, false)
+	probe.lines, p.Probe = progress.progressLines, probe
 	return p, &suiteProgress{progress}, nil
 }
 
@@ -251,7 +252,7 @@ func (o *suiteRunOptions) print(env *environment, dir string) (verdict, err erro
 	if err := printRecord(env.stdout, dir, result, o.format); err != nil {
 		return nil, err
 	}
-	fmt.Fprintf(env.stderr, "record: %s\n", dir)
+	leaves(env, o.quiet, dir, nil)
 	page := filepath.Join(dir, "report.html")
 	if err := writeReport(context.Background(), env, []string{dir}, "html", page); err != nil {
 		return nil, err

@@ -8,6 +8,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
+	"github.com/plimsoll-bench/plimsoll/internal/shellword"
 	"github.com/plimsoll-bench/plimsoll/internal/visible"
 	"github.com/plimsoll-bench/plimsoll/run"
 	"github.com/plimsoll-bench/plimsoll/spec"
@@ -46,7 +47,7 @@ func (f *workloadFlags) command(use, short, long string,
 	do func(*workloadfile.Plan, spec.Run) error) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: use + " FILE.yaml", Short: short, Long: long,
-		Args: exactlyOne("workload file"),
+		Args: exactlyOne("workload file"), ValidArgsFunction: specificationFiles,
 		RunE: func(_ *cobra.Command, args []string) error {
 			p, asked, err := f.open(args[0])
 			if err != nil {
@@ -74,6 +75,12 @@ open engine) or standalone (a mongod without a replica set). A mongod in a repli
 				return withExit(exitUsage, err)
 			}
 			printWorkload(env, p)
+			file := shellword.Quote(asked.Workload.Name)
+			if run.CheckEngine(asked, "embedded") == nil {
+				nextStep(env.stdout, "plimsoll run --workload "+file, "on the embedded store")
+			} else { // it needs more than the embedded store has
+				nextStep(env.stdout, "plimsoll workload sample "+file, "documents and operations, as a run makes them")
+			}
 			return nil
 		})
 	check := cmd.RunE
@@ -94,6 +101,7 @@ open engine) or standalone (a mongod without a replica set). A mongod in a repli
 	}
 	f.settings = append(f.settings, addSettings(cmd, &spec.Run{}, only(runSettings, "allow-other-databases"))...)
 	cmd.Flags().StringVar(&f.engine, "engine", "", "check what an `engine` can do: embedded, documentdb or standalone")
+	_ = cmd.RegisterFlagCompletionFunc("engine", completions("embedded", "documentdb", "standalone"))
 	return cmd
 }
 
@@ -117,9 +125,9 @@ func printWorkload(env *environment, p *workloadfile.Plan) {
 
 func newWorkloadShowCommand(env *environment) *cobra.Command {
 	f := &workloadFlags{}
-	return f.command("show", "Print a document of each collection and each command of a workload file", `Print a document of each collection and each operation once, as the commands that a client sends, in Extended
-JSON. Clients add the session, the database and the concerns of the run. Values from answers are null, because no
-database is queried.`,
+	cmd := f.command("show", "Print the parameters of a built-in workload, or the commands of a file", `Print the parameters of a built-in workload. Of a workload file, print a document of each collection and each
+operation once, as the commands that a client sends, in Extended JSON. Clients add the session, the database and the
+concerns of the run. Values from answers are null, because no database is queried.`,
 		func(p *workloadfile.Plan, _ spec.Run) error {
 			for _, name := range p.Collections() {
 				if doc := p.Document(name, 0); doc != nil {
@@ -130,6 +138,18 @@ database is queried.`,
 			}
 			return printSamples(env, p.Each())
 		})
+	ofFile := cmd.RunE
+	cmd.Use, cmd.Args = "show NAME|FILE.yaml", exactlyOne("workload")
+	cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
+		return workloadNames(cmd, args, word), cobra.ShellCompDirectiveDefault
+	}
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if asked := (spec.Workload{Name: args[0]}); !asked.IsFile() {
+			return showParameters(env, args[0])
+		}
+		return ofFile(cmd, args)
+	}
+	return cmd
 }
 
 func newWorkloadSampleCommand(env *environment) *cobra.Command {

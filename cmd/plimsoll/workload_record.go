@@ -19,6 +19,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/internal/mongouri"
 	"github.com/plimsoll-bench/plimsoll/internal/safeopen"
 	"github.com/plimsoll-bench/plimsoll/internal/scratch"
+	"github.com/plimsoll-bench/plimsoll/internal/shellword"
 	"github.com/plimsoll-bench/plimsoll/internal/visible"
 	"github.com/plimsoll-bench/plimsoll/internal/wait"
 	"github.com/plimsoll-bench/plimsoll/store"
@@ -77,7 +78,7 @@ has frequent values, and the recording has whole commands.`,
 		},
 	}
 	fs := cmd.Flags()
-	fs.StringVarP(&f.out, "out", "o", "", "`file` of the workload, - for standard output")
+	fs.StringVarP(&f.out, "output", "o", "", "`file` of the workload, - for standard output")
 	fs.StringVar(&f.from, "from", "profiler", "`source`: profiler, querystats, log:FILE or commands:FILE")
 	fs.DurationVar(&f.length, "for", 0, "record so long; without it, use what the source has")
 	fs.StringVar(&f.database, "database", "", "`name` of the database (default that of the address or, of a file, the one with most operations)")
@@ -464,7 +465,8 @@ func (r *recording) summary(file own.File) {
 	if r.recording != "" {
 		fmt.Fprintf(out, " and %s", r.recording)
 	}
-	fmt.Fprintf(out, "; next: plimsoll workload check %s\n", r.out)
+	fmt.Fprintln(out)
+	nextStep(out, "plimsoll workload check "+shellword.Quote(r.out), "")
 }
 
 // parseProfile reads the value of --profile.

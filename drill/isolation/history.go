@@ -1,7 +1,5 @@
 package isolation
 
-import "math/bits"
-
 // ID names a version that a transaction wrote. No other write, and no other attempt of the same transaction, has it. 0
 // is the version of a key before the load.
 type ID uint64
@@ -143,9 +141,3 @@ func (p Promise) Forbids(c Class) bool {
 	}
 	return false
 }
-
-// set is a set of classes.
-type set uint32
-
-func (s set) has(c Class) bool { return s>>c&1 == 1 }
-func (s set) len() int         { return bits.OnesCount32(uint32(s)) }

@@ -135,7 +135,7 @@ func (registers) Classes() []workload.Class { return Classes() }
 func (registers) Collections() []string     { return []string{Collection} }
 func (registers) Indexes() []workload.Index { return nil }
 func (r registers) Records() int64          { return int64(r.k.epochs * keysPerEpoch) }
-func (r registers) Loader() workload.Loader { return loader{r.k} }
+func (r registers) Loader() workload.Loader { return loader(r) }
 
 // loader inserts the registers, if somebody wants it to.
 type loader struct{ k *Keeper }

@@ -27,6 +27,7 @@ type Wait struct {
 type Listener struct {
 	Say    func(text string)       // a wait lasts
 	GaveUp func(unanswered *Error) // a wait that had begun ended without its result
+	Part   func(Part)              // what [Advance] tells; nil for the function of the listener around this one
 	// Must is what [Must] returns; nil for a context that does not end.
 	Must func(ctx context.Context) (context.Context, context.CancelFunc)
 }
@@ -81,6 +82,9 @@ type stateKey struct{}
 
 // Listen returns a context whose waits l hears of.
 func Listen(ctx context.Context, l Listener) context.Context {
+	if around, _ := ctx.Value(listenerKey{}).(Listener); l.Part == nil {
+		l.Part = around.Part
+	}
 	return context.WithValue(ctx, listenerKey{}, l)
 }
 

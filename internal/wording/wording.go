@@ -48,6 +48,7 @@ var rules = []struct {
 	{"context canceled", pattern(`\bcontext cancell?ed\b`), "interrupted"},
 	{"unexpected EOF", pattern(`\bunexpected EOF\b`), "it ended too early"},
 	{"EOF", pattern(`(?m)(^|: )EOF\b`), "${1}the other side closed it"},
+	{"JSON input", pattern(`\bunexpected end of JSON input\b`), "it ends early"},
 	// Calls of the system.
 	{"$PATH", pattern(`exec: "([^"]*)": executable file not found in \$PATH`), "the program $1 is not on PATH"},
 	{"signal: ", pattern(`\bsignal: killed\b`), "it was killed (SIGKILL)"},
@@ -76,7 +77,7 @@ var twice = pattern(`\S+:\d+: \S+:\d+: `)
 
 // left are words of errors that no text for a person has.
 var left = pattern(`context deadline exceeded|context canceled|\bi/o timeout|\bdial tcp|\bEOF\b|broken pipe|` +
-	`current topology|\.go:\d+ |read tcp|write tcp|%!|fork/exec|\$PATH: executable|connection\(\) error`)
+	`current topology|\.go:\d+ |read tcp|write tcp|JSON input|%!|fork/exec|\$PATH: executable|connection\(\) error`)
 
 // Left returns the first word of such an error that a text for a person still has, "" for none.
 func Left(text string) string { return left().FindString(text) }

@@ -25,6 +25,7 @@ func TestOf(t *testing.T) {
 		"read tcp 10.0.0.1:5->10.0.0.2:27017: i/o timeout":                          "10.0.0.2:27017: no answer within the time limit",
 		"open /data/x: no such file or directory":                                   "/data/x: no such file or directory",
 		"an idle client gets no answer: (InternalError) unexpected EOF":             "an idle client gets no answer: (InternalError) it ended too early",
+		"run.json is damaged: unexpected end of JSON input":                         "run.json is damaged: it ends early",
 		"the connection to db1:27017 failed: EOF":                                   "the connection to db1:27017 failed: the other side closed it",
 		"cannot connect to db1:1: dial tcp db1:1: connect: connection refused":      "cannot connect to db1:1: connection refused",
 		"mount: signal: killed":                                                     "mount: it was killed (SIGKILL)",

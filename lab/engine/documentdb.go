@@ -43,8 +43,8 @@ func (e *documentDB) Installed(context.Context) (Installation, error) {
 	dir := e.home.engine(DocumentDB)
 	inst, err := readInstallation(dir)
 	if errors.Is(err, os.ErrNotExist) {
-		return inst, fmt.Errorf("engine documentdb is %w in %s: install it with 'plimsoll engine install documentdb' (as root)",
-			ErrNotInstalled, dir)
+		return inst, fmt.Errorf("engine documentdb is %w in %s: install it with 'plimsoll engine install documentdb' (as root), or use "+
+			"MongoDB: 'plimsoll engine install mongod' (any user)", ErrNotInstalled, dir)
 	}
 	return inst, err
 }

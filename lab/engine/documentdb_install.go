@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/internal/replace"
@@ -61,7 +63,7 @@ type documentDBInstall struct {
 // renames the directory at the end, so an installation is complete or absent.
 func (e *documentDB) Install(ctx context.Context, opts InstallOptions, progress func(string)) error {
 	return install(ctx, e.home, DocumentDB, progress, func(dir string, log *process.LockedWriter) (string, error) {
-		in := &documentDBInstall{opts: opts, dir: dir, log: log,
+		in := &documentDBInstall{opts: opts, dir: dir, log: &lineCounter{w: log, ctx: ctx},
 			report: func(format string, a ...any) { report(progress, format, a...) }}
 		in.report("this takes five to ten minutes on most machines; the output of the tools is in %s", e.home.log(DocumentDB))
 		return e.home.engine(DocumentDB), in.run(ctx)
@@ -72,6 +74,23 @@ func (e *documentDB) Install(ctx context.Context, opts InstallOptions, progress 
 		}
 		return inst.Path, err
 	})
+}
+
+// usualLines is the number of lines that the tools of an installation print. In November 2026, debootstrap and apt-get
+// printed 2,097, and the Go tool prints one for each of the 553 packages of the gateway that is not compiled yet.
+const usualLines = 2700
+
+// lineCounter counts the lines of a log, and tells the listener of a context how far the installation is.
+type lineCounter struct {
+	w     io.Writer
+	ctx   context.Context
+	lines atomic.Int64
+}
+
+func (c *lineCounter) Write(b []byte) (int, error) {
+	n := c.lines.Add(int64(bytes.Count(b, []byte("\n"))))
+	wait.Advance(c.ctx, wait.Part{Name: "installing " + DocumentDB, Done: min(n, usualLines-1), Total: usualLines})
+	return c.w.Write(b)
 }
 
 // run makes the installation in in.dir. It builds the gateway concurrently with the root directory: the build needs the
@@ -248,7 +267,7 @@ func (in *documentDBInstall) gateway(ctx context.Context) error {
 	// Without cgo the executable needs no C library, so it also runs in the root directory.
 	env := append((&exec.Cmd{}).Environ(), "GOBIN="+in.dir, "CGO_ENABLED=0")
 	s := process.Spec{Role: "go install", Path: goTool, Env: env,
-		Args: []string{"install", gatewayModule + "/cmd/ferretdb@" + gatewayVersion}}
+		Args: []string{"install", "-v", gatewayModule + "/cmd/ferretdb@" + gatewayVersion}}
 	return in.tries(ctx, "building the gateway", func() error {
 		_, err := process.Run(ctx, s, in.log)
 		return err

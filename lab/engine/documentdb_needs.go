@@ -53,14 +53,15 @@ func (e *documentDB) checkInstall(ctx context.Context, opts InstallOptions) erro
 
 // checkUnused returns an error if a program of an installation runs.
 func checkUnused(dir string) error {
-	root, err := os.Stat(filepath.Join(dir, "root"))
-	if err != nil {
-		return nil // an engine without a root directory
-	}
+	root, err := os.Stat(filepath.Join(dir, "root")) // of documentdb
+	rooted := err == nil
 	for _, pid := range process.IDs() {
 		its, err := os.Stat(fmt.Sprintf("/proc/%d/root", pid))
-		if err == nil && os.SameFile(root, its) {
-			return fmt.Errorf("the installed engine is in use (process %d): stop its labs and servers, then install it again", pid)
+		used := rooted && err == nil && os.SameFile(root, its)
+		program, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid))
+		if used || err == nil && strings.HasPrefix(program, dir+string(filepath.Separator)) {
+			return fmt.Errorf("the installed engine is in use (process %d): stop its labs and servers ('plimsoll lab list' names them), "+
+				"then run the same command again", pid)
 		}
 	}
 	return nil

@@ -14,6 +14,7 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/internal/permit"
 	"github.com/plimsoll-bench/plimsoll/internal/safeopen"
+	"github.com/plimsoll-bench/plimsoll/internal/wait"
 )
 
 // Limits of downloads in bytes. The archives of 2026 have about 100 MB, signatures and keys some KB.
@@ -39,21 +40,28 @@ func isURL(s string) bool {
 	return strings.HasPrefix(s, "https://") || strings.HasPrefix(s, "http://")
 }
 
-// open opens a file or a URL. A URL and its redirects must use https unless [fetcher.plain] is set. A redirect from
-// https to http is never followed.
-func (f fetcher) open(ctx context.Context, source string) (io.ReadCloser, error) {
+// open opens a file or a URL, and returns its length in bytes, at most 0 if that is not known. A URL and its redirects
+// must use https unless [fetcher.plain] is set. A redirect from https to http is never followed.
+func (f fetcher) open(ctx context.Context, source string) (r io.ReadCloser, length int64, err error) {
 	if !isURL(source) {
-		return safeopen.OpenFile(source)
+		file, err := safeopen.OpenFile(source)
+		if err != nil {
+			return nil, 0, err
+		}
+		if info, err := file.Stat(); err == nil {
+			length = info.Size()
+		}
+		return file, length, nil
 	}
 	if err := permit.Check(ctx, permit.Dial, "the server of archives"); err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, source, nil)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	if req.URL.Scheme != "https" && !f.plain {
-		return nil, fmt.Errorf("%s: %w", req.URL.Redacted(), errPlain)
+		return nil, 0, fmt.Errorf("%s: %w", req.URL.Redacted(), errPlain)
 	}
 	client := http.Client{}
 	if f.client != nil {
@@ -72,28 +80,43 @@ func (f fetcher) open(ctx context.Context, source string) (io.ReadCloser, error)
 	}
 	resp, err := client.Do(req)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	if resp.StatusCode != http.StatusOK {
 		resp.Body.Close()
-		return nil, fmt.Errorf("%s: the server returned %s. Check that the server has %s", source, resp.Status, path.Base(source))
+		return nil, 0, fmt.Errorf("%s: the server returned %s. Check that the server has %s", source, resp.Status, path.Base(source))
 	}
-	return resp.Body, nil
+	return resp.Body, resp.ContentLength, nil
+}
+
+// tellingReader tells the listener of a context how much was read.
+type tellingReader struct {
+	io.Reader
+	ctx  context.Context
+	part wait.Part
+}
+
+func (t *tellingReader) Read(b []byte) (int, error) {
+	n, err := t.Reader.Read(b)
+	t.part.Done += int64(n)
+	wait.Advance(t.ctx, t.part)
+	return n, err
 }
 
 // file copies a URL or file to a new file and returns its SHA-256 checksum.
 func (f fetcher) file(ctx context.Context, source, to string) (string, error) {
-	r, err := f.open(ctx, source)
+	r, length, err := f.open(ctx, source)
 	if err != nil {
 		return "", err
 	}
 	defer r.Close()
+	in := &tellingReader{r, ctx, wait.Part{Name: "download", Total: max(0, length), Bytes: true}}
 	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return "", err
 	}
 	h := sha256.New()
-	n, err := io.Copy(io.MultiWriter(out, h), io.LimitReader(r, maxArchive+1))
+	n, err := io.Copy(io.MultiWriter(out, h), io.LimitReader(in, maxArchive+1))
 	if err := errors.Join(err, out.Close()); err != nil {
 		return "", fmt.Errorf("the download of %s failed after %d bytes: %w", source, n, err)
 	}
@@ -105,7 +128,7 @@ func (f fetcher) file(ctx context.Context, source, to string) (string, error) {
 
 // small reads a URL or file of at most most bytes.
 func (f fetcher) small(ctx context.Context, source string, most int64) ([]byte, error) {
-	r, err := f.open(ctx, source)
+	r, _, err := f.open(ctx, source)
 	if err != nil {
 		return nil, err
 	}

@@ -11,6 +11,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/plimsoll-bench/plimsoll/internal/wait"
 )
 
 // mongodFeed is MongoDB's list of all releases with their archives and checksums.
@@ -203,12 +205,13 @@ func (m machine) pick(downloads []feedDownload) (d feedDownload, rank int, ok bo
 
 // feed reads a feed from a URL or file, and chooses an archive.
 func (f fetcher) feed(ctx context.Context, feed string, q mongodRequest, m machine) (choice, error) {
-	r, err := f.open(ctx, feed)
+	r, length, err := f.open(ctx, feed)
 	if err != nil {
 		return choice{}, fmt.Errorf("cannot read the release feed %s: %w", feed, err)
 	}
 	defer r.Close()
-	c, err := chooseFromFeed(r, q, m)
+	reading := wait.Part{Name: "release feed", Total: max(0, length), Bytes: true}
+	c, err := chooseFromFeed(&tellingReader{r, ctx, reading}, q, m)
 	if err != nil {
 		return choice{}, fmt.Errorf("the release feed %s: %w", feed, err)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/plimsoll-bench/plimsoll/internal/notrun"
+	"github.com/plimsoll-bench/plimsoll/internal/wait"
 )
 
 // The systems that the tests choose builds for.
@@ -189,12 +190,18 @@ func TestInstallFromFeed(t *testing.T) {
 	home := layout{t.TempDir()}
 	e := &mongod{home, fetcher{client: site.Client(), keys: pinned(release()), site: site.URL}}
 	var told []string
+	var parts []wait.Part
 	opts := InstallOptions{Feed: site.URL + "/full.json", Platform: "debian12"}
-	if err := e.Install(t.Context(), opts, func(line string) { told = append(told, line) }); err != nil {
+	listening := wait.Listen(t.Context(), wait.Listener{Part: func(p wait.Part) { parts = append(parts, p) }})
+	if err := e.Install(listening, opts, func(line string) { told = append(told, line) }); err != nil {
 		t.Fatal(err)
 	}
 	if inst, err := e.Installed(t.Context()); err != nil || inst.Version != "8.0.21" || !strings.HasSuffix(inst.Source, "debian12-8.0.21.tgz") {
 		t.Errorf("installed %+v, error %v; told %q", inst, err, told)
+	}
+	if n := len(parts); n == 0 || parts[n-1].Done != parts[n-1].Total || parts[n-1].Total == 0 || !parts[n-1].Bytes ||
+		parts[0].Name != "release feed" || parts[n-1].Name != "download" {
+		t.Errorf("the download told %+v", parts)
 	}
 	site.Close()
 	// What is installed already needs no feed.

@@ -10,12 +10,16 @@ import (
 	"errors"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/plimsoll-bench/plimsoll/internal/notrun"
 	"github.com/plimsoll-bench/plimsoll/internal/replace"
 	"github.com/plimsoll-bench/plimsoll/lab/process"
 )
@@ -261,5 +265,63 @@ func TestInstallFrame(t *testing.T) {
 	}
 	if inst, err := readInstallation(final); err != nil || inst.Path != final {
 		t.Errorf("installation %+v, error %v", inst, err)
+	}
+}
+
+// An engine is removed with all its releases or one series, but not while one of its programs runs.
+func TestRemove(t *testing.T) {
+	home, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := layout{home}
+	dirs := map[string]string{}
+	for _, version := range []string{"7.0.5", "8.0.21"} {
+		dir := filepath.Join(l.engine(Mongod), version)
+		dirs[version] = dir
+		if err := os.MkdirAll(filepath.Join(dir, "bin"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		inst := Installation{Engine: Mongod, Version: version, Path: dir}
+		if err := replace.JSON(installationFile(dir), inst, false); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if sleep, err := exec.LookPath("sleep"); err != nil || runtime.GOOS != "linux" {
+		notrun.Here(t, "an engine in use is known by /proc, and needs a program sleep")
+	} else {
+		program := filepath.Join(dirs["8.0.21"], "bin", "mongod")
+		if err := copyFile(sleep, program); err != nil {
+			t.Fatal(err)
+		}
+		cmd := exec.Command(program, "1000")
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		removed, err := Remove(home, Mongod, "8.0")
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+		if err == nil || !strings.Contains(err.Error(), "is in use") || len(removed) > 0 {
+			t.Errorf("removed %v while it runs: %v", removed, err)
+		}
+	}
+	for _, c := range []struct {
+		name, version string
+		want          []string
+	}{
+		{Mongod, "8.0.2", nil},
+		{Mongod, "6.0", nil},
+		{DocumentDB, "", nil},
+		{Mongod, "7.0", []string{dirs["7.0.5"]}},
+		{Mongod, "", []string{dirs["8.0.21"]}},
+		{Mongod, "", nil},
+	} {
+		removed, err := Remove(home, c.name, c.version)
+		if !slices.Equal(removed, c.want) || errors.Is(err, ErrNotInstalled) != (c.want == nil) {
+			t.Errorf("%s %s: removed %v, want %v, error %v", c.name, c.version, removed, c.want, err)
+		}
+	}
+	if left, _ := os.ReadDir(l.engine(Mongod)); len(left) > 0 {
+		t.Errorf("left: %v", left)
 	}
 }

@@ -29,6 +29,17 @@ func Elasticity(pairs [][2]float64, share float64) (float64, bool) {
 	return sum / n / math.Log(share), true
 }
 
+// OnlyConfirmed leaves of a limit what a change of a capacity has confirmed.
+func (l *Limit) OnlyConfirmed() {
+	l.Bound = false
+	l.Latency = Answer{Label: Unknown, Strength: Weak}
+	if a := &l.Throughput; a.Strength != Confirmed && a.Label != Unknown {
+		*a = Answer{Label: Unknown, Strength: Weak, Evidence: []string{"the signals point to " + string(a.Label) +
+			", and no change of that capacity has confirmed it"}}
+		l.More = ""
+	}
+}
+
 // Confirm takes into account that a capacity was reduced to [Reduced], and what came of it: at least 0.7 confirms the
 // label, at most 0.2 refutes it, and between these another limit is near.
 func (l *Limit) Confirm(what string, elasticity float64) {

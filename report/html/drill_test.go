@@ -49,7 +49,14 @@ func TestPageOfADrillThatGoesOn(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer release()
-	page := pageOf(t, openAll(t, dir)...)
+	sources := openAll(t, dir)
+	sources[0].GoesOn()
+	page := pageOf(t, sources...)
+	for _, not := range []string{"The files end early", "too-short", "was killed"} {
+		if strings.Contains(page, not) {
+			t.Errorf("the page of a drill that goes on has %q", not)
+		}
+	}
 	for _, want := range []string{
 		"running, round 3 of 4, 1 violated, 1 holds", "Round 3 of 4, now", "the fault is in place, since", "to come", "audit: reading all writes",
 		"kill:primary: rs0-1 is broken", "1,234", "indeterminate", "Rounds so far", "Round 3 over time", "fault: power-off of host1",

@@ -116,8 +116,8 @@ func (h *history) sample(reply bson.Raw) error {
 		own(server.ReadSet(d.Set), values)
 	}
 	h.count(values, seconds)
-	h.add("server:"+name, values, d.Taken)
-	h.add("host", h.host.read(d.Host, d.Taken), d.Taken)
+	h.take("server:"+name, values, d.Taken)
+	h.take("host", h.host.read(d.Host, d.Taken), d.Taken)
 	h.rate(values, seconds, d)
 	return nil
 }
@@ -144,7 +144,7 @@ func (h *history) count(values map[string]float64, seconds float64) {
 	}
 }
 
-func (h *history) add(source string, values map[string]float64, at time.Time) {
+func (h *history) take(source string, values map[string]float64, at time.Time) {
 	if h.minute.sums == nil || at.Sub(h.minute.began) >= time.Minute {
 		h.endMinute()
 		h.minute = minuteSums{began: at, sums: map[[2]string]*historySum{}}

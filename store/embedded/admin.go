@@ -74,14 +74,19 @@ func (st *embeddedStore) ensureIndex(ctx context.Context, want workload.Index) e
 	return nil
 }
 
-// hasIndex reports whether an index with the keys of want exists. One of its keys that expires documents otherwise, or
-// of its name with other keys, is an error.
+// hasIndex reports whether an index with the keys of want exists. One of its keys with other options, or of its name
+// with other keys, is an error.
 func hasIndex(c *collection, want indexEntry) (bool, error) {
 	for _, ix := range c.indexes {
 		if bytes.Equal(ix.keys, want.Keys) {
 			if a, b := ix.expire, want.ExpireAfter; (a == nil) != (b == nil) || a != nil && *a != *b {
 				return false, badValue(85, "IndexOptionsConflict",
 					"there is an index %q on %s that expires documents after another time: drop the collection", ix.name, c.name)
+			}
+			if ix.unique != want.Unique || !bytes.Equal(ix.only, want.Partial) {
+				return false, badValue(85, "IndexOptionsConflict",
+					"there is an index %q on %s with these keys that is unique or partial otherwise: drop the collection",
+					ix.name, c.name)
 			}
 			return true, nil
 		}
@@ -144,5 +149,8 @@ func (st *embeddedStore) build(ctx context.Context, c *collection, ix *index) (e
 	if err := it.Error(); err != nil {
 		return err
 	}
-	return st.db.Apply(b, pebble.NoSync)
+	if err := st.db.Apply(b, pebble.NoSync); err != nil || !ix.unique {
+		return err
+	}
+	return st.checkUnique(c, ix)
 }

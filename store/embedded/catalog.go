@@ -24,6 +24,9 @@ type index struct {
 	desc     []bool       // by field: its values are in descending order
 	multikey *atomic.Bool // some document has an array in an indexed field
 	expire   *int64       // seconds after the date in the field at which a document is removed; nil: never
+	unique   bool         // no two documents have the same values
+	partial  *filter      // the documents that have entries; nil: all
+	only     []byte       // the document of partial
 }
 
 // catalog maps names to collections. It is immutable; a change publishes a new one.
@@ -41,6 +44,8 @@ type indexEntry struct {
 	Keys []byte `json:"keys"`
 
 	ExpireAfter *int64 `json:"expire_after_seconds,omitempty"`
+	Unique      bool   `json:"unique,omitempty"`
+	Partial     []byte `json:"partial,omitempty"`
 }
 
 // loadCatalog reads all collections, and returns the next free collection number.
@@ -93,7 +98,8 @@ func readCollection(db *pebble.DB, name string, data []byte) (*collection, error
 func (c *collection) save(b *pebble.Batch) error {
 	e := catalogEntry{ID: c.id}
 	for _, ix := range c.indexes {
-		e.Indexes = append(e.Indexes, indexEntry{ID: ix.id, Name: ix.name, Keys: ix.keys, ExpireAfter: ix.expire})
+		e.Indexes = append(e.Indexes, indexEntry{ID: ix.id, Name: ix.name, Keys: ix.keys, ExpireAfter: ix.expire,
+			Unique: ix.unique, Partial: ix.only})
 	}
 	data, err := json.Marshal(e)
 	if err != nil {

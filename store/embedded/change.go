@@ -230,7 +230,8 @@ func (s *session) change(c *collection, doc []byte, res *store.Result) (*pebble.
 // store writes s.next with the key s.key. old is the version before, nil for a new document.
 func (s *session) store(c *collection, old []byte, res *store.Result) (*pebble.Batch, error) {
 	b := s.st.db.NewBatch()
-	if err := s.put(b, c, s.key, old, s.next); err != nil {
+	defer s.unlockValues()
+	if err := s.putUnique(b, c, s.key, old, s.next); err != nil {
 		res.Docs--
 		return b, notApplied(b, err)
 	}

@@ -3,6 +3,7 @@ package embedded
 import (
 	"math"
 
+	"github.com/plimsoll-bench/plimsoll/internal/rawbson"
 	"github.com/plimsoll-bench/plimsoll/workload"
 )
 
@@ -92,15 +93,24 @@ func entryOf(ix *workload.Index) (indexEntry, error) {
 		if !ok {
 			break
 		}
-		if string(name) != "expireAfterSeconds" {
+		switch string(name) {
+		case "unique":
+			e.Unique = v.t == rawbson.Bool && v.data[0] != 0
+		case "partialFilterExpression":
+			if v.t != rawbson.Document {
+				return e, badValue(67, "CannotCreateIndex", "the filter of the partial index %q is not a document", ix.Name)
+			}
+			e.Partial = v.data
+		case "expireAfterSeconds":
+			seconds := int64(v.float())
+			if !v.isNumber() || seconds < 0 || seconds > math.MaxInt32 {
+				return e, badValue(67, "CannotCreateIndex", "the index %q must expire documents after 0 to %d seconds", ix.Name,
+					math.MaxInt32)
+			}
+			e.ExpireAfter = &seconds
+		default:
 			return e, unsupported("an index with the option " + string(name))
 		}
-		seconds := int64(v.float())
-		if !v.isNumber() || seconds < 0 || seconds > math.MaxInt32 {
-			return e, badValue(67, "CannotCreateIndex", "the index %q must expire documents after 0 to %d seconds", ix.Name,
-				math.MaxInt32)
-		}
-		e.ExpireAfter = &seconds
 	}
 	if it.bad {
 		return e, malformed("the options of the index " + ix.Name)

@@ -19,8 +19,9 @@
 //	findAndModify, distinct
 //	pipelines:    $match, $group by a field, a constant or a document of them, with $sum and $avg of fields or
 //	              constants, $sort by 1 and -1, $limit; in this order, each at most once, $group always
-//	indexes:      ascending and descending, on one field that may hold an array, or on several that may not; one on
-//	              one field may expire documents, which are removed once a minute
+//	indexes:      ascending and descending, on one field that may hold an array, or on several that may not; unique,
+//	              and partial with a filter as above, without $ne; one on one field may expire documents, which are
+//	              removed once a minute
 //	streams:      changes of one collection from the first request on, with a $match or none; updates have the changed
 //	              fields of the document itself
 //	types:        documents may hold every BSON type; an _id and a filter may hold numbers but no decimals, strings,

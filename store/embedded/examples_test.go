@@ -42,6 +42,8 @@ func testLanguage(t *testing.T, st store.Store, expire func(time.Time)) {
 	t.Run("group", func(t *testing.T) { testGroups(testerOn(t, st)) })
 	t.Run("watch", func(t *testing.T) { testWatch(testerOn(t, st), st) })
 	t.Run("expire", func(t *testing.T) { testExpire(testerOn(t, st), st, expire) })
+	t.Run("unique", func(t *testing.T) { testUnique(testerOn(t, st)) })
+	t.Run("partial", func(t *testing.T) { testPartial(testerOn(t, st)) })
 }
 
 func testPush(x *tester) {

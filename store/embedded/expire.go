@@ -53,6 +53,9 @@ func (st *embeddedStore) expireIn(c *collection, ix *index, now time.Time) (err 
 	if err := s.filter.compile(filter); err != nil {
 		return err
 	}
+	if ix.partial != nil {
+		s.filter.preds = append(s.filter.preds, ix.partial.preds...)
+	}
 	for {
 		docs, err := s.selected(c, time.Time{}, nil, expireAtOnce)
 		if err != nil {

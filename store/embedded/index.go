@@ -11,7 +11,8 @@ import (
 )
 
 func newIndex(e indexEntry) (*index, error) {
-	ix := &index{id: e.ID, name: e.Name, keys: bytes.Clone(e.Keys), multikey: new(atomic.Bool), expire: e.ExpireAfter}
+	ix := &index{id: e.ID, name: e.Name, keys: bytes.Clone(e.Keys), multikey: new(atomic.Bool), expire: e.ExpireAfter,
+		unique: e.Unique}
 	it := walk(ix.keys)
 	for {
 		path, v, ok := it.next()
@@ -35,8 +36,26 @@ func newIndex(e indexEntry) (*index, error) {
 	if ix.expire != nil && len(ix.fields) > 1 {
 		return nil, badValue(67, "CannotCreateIndex", "the index %q expires documents, so it must have one field", e.Name)
 	}
-	return ix, nil
+	return ix, ix.limit(e.Partial)
 }
+
+// limit makes an index partial: it has entries of the documents that match a filter.
+func (ix *index) limit(only []byte) error {
+	if only == nil {
+		return nil
+	}
+	ix.only, ix.partial = bytes.Clone(only), &filter{}
+	if err := ix.partial.compile(ix.only); err != nil {
+		return err
+	}
+	if slices.ContainsFunc(ix.partial.preds, func(p predicate) bool { return p.op == opNe }) {
+		return badValue(67, "CannotCreateIndex", "the filter of the partial index %q cannot have $ne", ix.name)
+	}
+	return nil
+}
+
+// has reports whether a document has entries.
+func (ix *index) has(doc []byte) bool { return ix.partial == nil || ix.partial.match(doc) }
 
 // entries are the index keys of one document, in one buffer.
 type entries struct {
@@ -68,7 +87,9 @@ const maxEntries = 100_000
 // extract computes the keys of doc in ix. An array in an index of one field has a key for each element, and one key if
 // it is empty. An index of several fields takes no arrays.
 func (e *entries) extract(ix *index, coll uint32, doc, id []byte) (multikey bool, err error) {
-	e.reset()
+	if e.reset(); !ix.has(doc) {
+		return false, nil
+	}
 	var few [4]value
 	values := few[:0]
 	for _, path := range ix.fields {

@@ -118,10 +118,11 @@ func (s *session) insertOne(c *collection, doc []byte, res *store.Result) (*pebb
 		return nil, err
 	}
 	if found {
-		return nil, duplicate(c)
+		return nil, duplicate(c, "_id_")
 	}
 	b := s.st.db.NewBatch()
-	if err := s.put(b, c, key, nil, doc); err != nil {
+	defer s.unlockValues()
+	if err := s.putUnique(b, c, key, nil, doc); err != nil {
 		return b, notApplied(b, err)
 	}
 	res.Docs, res.Bytes = 1, len(doc)
@@ -133,11 +134,11 @@ func notApplied(b *pebble.Batch, err error) error {
 	return err
 }
 
-// duplicate is the error of an _id that exists, as a server words it.
-func duplicate(c *collection) error {
+// duplicate is the error of values that another document has in a unique index, as a server words it.
+func duplicate(c *collection, index string) error {
 	return &opError{
 		outcome: store.Conflict, reason: store.Server, code: 11000, name: "DuplicateKey",
-		msg: "E11000 duplicate key error collection: " + c.name + " index: _id_",
+		msg: "E11000 duplicate key error collection: " + c.name + " index: " + index,
 	}
 }
 
@@ -156,8 +157,10 @@ func (s *session) insertMany(c *collection, req *workload.Request, res *store.Re
 		docs[i], keys[i] = doc, key
 		s.stripes = append(s.stripes, s.st.stripe(key))
 	}
-	s.lockAll()
-	defer s.unlockAll()
+	s.stripes = lockInOrder(&s.st.stripes, s.stripes)
+	defer unlock(&s.st.stripes, s.stripes)
+	s.lockValues(c, docs, keys)
+	defer s.unlockValues()
 	b := s.st.db.NewBatch()
 	failed, err := s.fill(b, c, req.Unordered, docs, keys, res)
 	if err != nil {
@@ -202,8 +205,8 @@ func (s *session) fill(b *pebble.Batch, c *collection, unordered bool, docs, key
 	return failed, nil
 }
 
-// fillOne adds one document. why says that its _id exists or that it cannot be indexed; err is a failure of the
-// storage.
+// fillOne adds one document. why says that its _id or a unique value exists, or that it cannot be indexed; err is a
+// failure of the storage.
 func (s *session) fillOne(b *pebble.Batch, c *collection, doc, key []byte, seen map[string]struct{}) (why, err error) {
 	if doc == nil { // an invalid document
 		return nil, nil
@@ -215,7 +218,7 @@ func (s *session) fillOne(b *pebble.Batch, c *collection, doc, key []byte, seen 
 		}
 	}
 	if again {
-		return duplicate(c), nil
+		return duplicate(c, "_id_"), nil
 	}
 	for _, ix := range c.indexes { // first, so that a document that cannot be indexed adds nothing to the batch
 		if _, err := s.new.extract(ix, c.id, doc, key[docPrefixLen:]); err != nil {
@@ -224,6 +227,12 @@ func (s *session) fillOne(b *pebble.Batch, c *collection, doc, key []byte, seen 
 	}
 	if len(doc) > maxDocument {
 		return s.put(b, c, key, nil, doc), nil
+	}
+	if err := s.unique(c, key, nil, doc, seen); err != nil {
+		if _, refused := err.(*opError); refused {
+			return err, nil
+		}
+		return nil, err
 	}
 	seen[string(key)] = struct{}{}
 	return nil, s.put(b, c, key, nil, doc)

@@ -92,6 +92,12 @@ func (g *game) step(t *testing.T, step int) {
 	switch step {
 	case 500:
 		g.x.index(d("n", 1, "in.v", 1))
+	case 600:
+		g.x.index(d("n", 1), "partialFilterExpression", d("n", d("$gte", 8)))
+	case 700:
+		g.x.index(d("in.v", 1, "n", -1), "partialFilterExpression", d("in.v", d("$lte", 4)))
+	case 900:
+		g.x.index(d("tags", -1), "partialFilterExpression", d("tags", d("$gt", 2), "n", d("$lt", 15)))
 	case 1000:
 		g.x.index(d("tags", 1))
 	case 1500:

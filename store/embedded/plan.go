@@ -33,6 +33,9 @@ var idOrder = order{[][]byte{idField}, []bool{false}}
 func choose(c *collection, f *filter, sort []sortField) (best plan, ok bool) {
 	best, ok = planFor(docPrefix(nil, c.id), idOrder, nil, f, sort)
 	for _, ix := range c.indexes {
+		if ix.partial != nil && !f.implies(ix.partial) {
+			continue
+		}
 		p, sorted := planFor(indexPrefix(nil, c.id, ix.id), order{ix.fields, ix.desc}, ix, f, sort)
 		if sorted && (!ok || p.score > best.score) {
 			best, ok = p, true
@@ -68,6 +71,38 @@ func planFor(prefix []byte, of order, ix *index, f *filter, sort []sortField) (p
 	p.reverse, sorted = of.follows(fixed, sort)
 	return p, sorted && !multikey
 }
+
+// implies reports whether each document that f selects is also selected by other, as far as predicates on the same path
+// show it. A predicate other than $ne asks whether one of the values at its path satisfies it.
+func (f *filter) implies(other *filter) bool {
+	for i := range other.preds {
+		o := &other.preds[i]
+		if !slices.ContainsFunc(f.preds, func(p predicate) bool { return bytes.Equal(p.path, o.path) && p.implies(o) }) {
+			return false
+		}
+	}
+	return true
+}
+
+func (p *predicate) implies(o *predicate) bool {
+	switch {
+	case p.op == opNe:
+		return false
+	case p.op == opIn:
+		return !anyElement(p.arg.data, func(e value) bool { return !o.matchValue(e) })
+	case p.op == opEq:
+		return o.matchValue(p.arg)
+	case !o.op.compares() || o.above() != p.above() || p.arg.class() != o.arg.class() || p.arg.isNaN() || o.arg.isNaN():
+		return false
+	}
+	c := compare(p.arg, o.arg)
+	if !p.above() {
+		c = -c
+	}
+	return c > 0 || c == 0 && (p.op == opGt || p.op == opLt || o.op == opGte || o.op == opLte)
+}
+
+func (p *predicate) above() bool { return p.op == opGt || p.op == opGte }
 
 func prefixSpan(prefix []byte) span {
 	return span{lower: prefix, upper: successor(bytes.Clone(prefix))}

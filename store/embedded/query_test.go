@@ -75,13 +75,14 @@ func TestFilters(t *testing.T) {
 	t.Run("indexed", check)
 }
 
-func (x *tester) index(keys bson.D) {
+func (x *tester) index(keys bson.D, options ...any) {
 	x.Helper()
 	var name []string
 	for _, k := range keys {
 		name = append(name, fmt.Sprintf("%s_%v", k.Key, k.Value))
 	}
-	ix := []workload.Index{{Collection: "c", Name: strings.Join(name, "_"), Keys: raw(x, keys)}}
+	ix := []workload.Index{{Collection: "c", Name: strings.Join(name, "_"), Keys: raw(x, keys),
+		Options: elementsOf(x, d(options...))}}
 	for range 2 { // the second time it exists
 		if err := x.st.EnsureIndexes(context.Background(), ix); err != nil {
 			x.Fatal(err)

@@ -25,6 +25,8 @@ type session struct {
 	new     entries
 	room    [10]byte
 	stripes []uint64 // locks of a batch
+	values  []uint64 // locks of its values in unique indexes
+	fresh   []string // values of a document that no other one has
 	later   bool     // this request syncs the log once, at its end
 
 	events  []event // of the batch that is made, for those who watch

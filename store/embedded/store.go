@@ -70,6 +70,7 @@ type embeddedStore struct {
 	nextCollection uint32
 
 	stripes [numStripes]sync.Mutex
+	values  [numStripes]sync.Mutex // of values in unique indexes, locked after stripes
 	feeds   feeds
 	dirty   atomic.Bool // something was written since the last sync
 	stop    chan struct{}

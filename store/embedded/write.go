@@ -3,6 +3,7 @@ package embedded
 import (
 	"hash/maphash"
 	"slices"
+	"sync"
 
 	"github.com/cockroachdb/pebble/v2"
 )
@@ -14,18 +15,19 @@ func (st *embeddedStore) stripe(key []byte) uint64 {
 	return maphash.Bytes(st.seed, key) % numStripes
 }
 
-// lockAll locks the stripes of several keys in a fixed order, so that two batches cannot deadlock.
-func (s *session) lockAll() {
-	slices.Sort(s.stripes)
-	s.stripes = slices.Compact(s.stripes)
-	for _, i := range s.stripes {
-		s.st.stripes[i].Lock()
+// lockInOrder locks several stripes in a fixed order, so that two batches cannot deadlock, and returns which.
+func lockInOrder(stripes *[numStripes]sync.Mutex, list []uint64) []uint64 {
+	slices.Sort(list)
+	list = slices.Compact(list)
+	for _, i := range list {
+		stripes[i].Lock()
 	}
+	return list
 }
 
-func (s *session) unlockAll() {
-	for _, i := range s.stripes {
-		s.st.stripes[i].Unlock()
+func unlock(stripes *[numStripes]sync.Mutex, list []uint64) {
+	for _, i := range list {
+		stripes[i].Unlock()
 	}
 }
 
@@ -77,6 +79,16 @@ func (s *session) exists(key []byte) (bool, error) {
 		return false, err
 	}
 	return true, closer.Close()
+}
+
+// putUnique is put of a document whose values in unique indexes no other document has. The caller unlocks the values
+// when the batch is visible.
+func (s *session) putUnique(b *pebble.Batch, c *collection, key, old, doc []byte) error {
+	s.lockValues(c, [][]byte{doc}, [][]byte{key})
+	if err := s.unique(c, key, old, doc, nil); err != nil {
+		return err
+	}
+	return s.put(b, c, key, old, doc)
 }
 
 // put adds the change of one document with its index entries to the batch. old is nil for a new one.

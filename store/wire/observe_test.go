@@ -22,7 +22,7 @@ func TestObserver(t *testing.T) {
 			case c.name == "serverStatus" && slow:
 				return nil
 			case c.name == "serverStatus":
-				if x, ok := c.body.Lookup("locks").AsInt64OK(); !ok || x != 0 {
+				if x, ok := c.body.Lookup("sharding").AsInt64OK(); !ok || x != 0 {
 					t.Errorf("the server was asked for everything: %v", c.body)
 				}
 				return bson.D{{Key: "connections", Value: bson.D{{Key: "current", Value: int32(7)}}}, {Key: "ok", Value: 1.0}}

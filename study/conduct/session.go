@@ -4,11 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/campaign"
-	"github.com/plimsoll-bench/plimsoll/measure/limit"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/run"
 	"github.com/plimsoll-bench/plimsoll/spec"
@@ -130,31 +128,7 @@ func (s *session) perform(ctx context.Context) (*record.Study, error) {
 		c := conducted{session: s, study: s.Result}
 		c.replaceFindings()
 		judge.Study(s.Result)
-		s.findLimit()
 	})
-}
-
-// findLimit decides what limits, if the loads are a ladder: the only factor is the workers or the rate.
-func (s *session) findLimit() {
-	s.Result.LimitedBy = nil
-	factors := s.Result.Specification.Factors
-	if len(factors) != 1 || factors[0].Path != "load.workers" && factors[0].Path != "load.rate" {
-		return
-	}
-	var steps []limit.Step
-	for i := range s.Result.Trials {
-		t := &s.Result.Trials[i]
-		if t.Status != record.TrialDone || t.Record == "" {
-			continue
-		}
-		if r, err := record.OpenRun(filepath.Join(s.Dir, filepath.FromSlash(t.Record))); err == nil {
-			steps = append(steps, r.LimitStep())
-		}
-	}
-	if len(steps) > 1 {
-		found := limit.Decide(steps)
-		s.Result.LimitedBy = &found
-	}
 }
 
 func (s *session) performTrials(ctx context.Context) error {

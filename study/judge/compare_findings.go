@@ -66,7 +66,8 @@ func roots(paths []string) (list []string) {
 }
 
 // wouldTell returns the command that tells whether the sides differ, if these records cannot because they do not
-// alternate. Records of the same specification can only be repeated at the same time on two targets.
+// alternate. Two runs of the same specification on one target cannot be repeated in turn, because only the later state
+// of the target exists. Then it is the command that shows how much runs of that differ.
 func (c *comparing) wouldTell(points [][]*Side) string {
 	if c.refused || len(points) != 1 || len(points[0]) != 2 {
 		return ""
@@ -83,7 +84,12 @@ func (c *comparing) wouldTell(points [][]*Side) string {
 	if c.o.disks {
 		return shellword.Join([]string{"plimsoll", "disk", a.facts()["probe.directory"], b.facts()["probe.directory"]})
 	}
-	return "plimsoll ab TARGET-A TARGET-B"
+	all := append(a.counted(), b.counted()...)
+	if len(all) == 0 {
+		return ""
+	}
+	last := slices.MaxFunc(all, func(a, b Trial) int { return a.Started.Compare(b.Started) })
+	return shellword.Join([]string{"plimsoll", "run", "-f", last.Record, "--repeat", "5"})
 }
 
 // specified reports whether a fact is a key of the specification of a run or its lab.

@@ -26,21 +26,28 @@ type HistoryOptions struct {
 // minHistory is the smallest number of points for finding changes; see [stats.ChangePoints].
 const minHistory = 10
 
-// OpenAll reads the records and studies in a directory, each as one source.
-func OpenAll(dir string) ([]Source, []record.SkippedRecord, error) {
-	runs, studies, err := find(dir)
-	if err != nil {
-		return nil, nil, err
+// OpenAll reads the records and studies in directories, each once and as one source. Those of a single directory have
+// their names in it.
+func OpenAll(dirs ...string) (sources []Source, skipped []record.SkippedRecord, err error) {
+	var paths []string
+	for _, dir := range dirs {
+		runs, studies, err := find(dir)
+		if err != nil {
+			return nil, nil, err
+		}
+		for _, path := range append(runs, studies...) {
+			if path = filepath.Clean(path); !slices.Contains(paths, path) {
+				paths = append(paths, path)
+			}
+		}
 	}
-	var sources []Source
-	var skipped []record.SkippedRecord
-	for _, path := range append(runs, studies...) {
+	for _, path := range paths {
 		s, err := Open(path)
 		if err != nil {
 			skipped = append(skipped, record.SkippedRecord{Record: path, Problem: err.Error()})
 			continue
 		}
-		if rel, err := filepath.Rel(dir, path); err == nil {
+		if rel, err := filepath.Rel(dirs[0], path); err == nil && len(dirs) == 1 {
 			s.Name = rel
 		}
 		sources = append(sources, s)

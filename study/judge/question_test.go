@@ -144,8 +144,8 @@ func TestCompareFindsASecondDifference(t *testing.T) {
 	}
 }
 
-// Runs that did not alternate tell nothing. The command that would tell is named: that of the same two runs, or of two
-// targets where the records do not say what was changed.
+// Runs that did not alternate tell nothing. The command that would tell is named: that of the same two runs, or the
+// later one again where the records do not say what was changed.
 func TestCompareNamesWhatWouldTell(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*record.Run)
@@ -154,8 +154,8 @@ func TestCompareNamesWhatWouldTell(t *testing.T) {
 		"a setting":     {func(r *record.Run) { r.Specification.Durability.Name = "balanced" }, "plimsoll ab A B"},
 		"a lab":         {onLab(2, "8.0", 0), "plimsoll ab A B"},
 		"a deployment":  {func(r *record.Run) { r.Target.Address = "mongodb://other/" }, "plimsoll ab A B"},
-		"a version":     {func(r *record.Run) { r.Target.Version = "8.0.4" }, "plimsoll ab TARGET-A TARGET-B"},
-		"nothing known": {same0, "plimsoll ab TARGET-A TARGET-B"},
+		"a version":     {func(r *record.Run) { r.Target.Version = "8.0.4" }, "plimsoll run -f B --repeat 5"},
+		"nothing known": {same0, "plimsoll run -f B --repeat 5"},
 		"another load":  {func(r *record.Run) { r.Specification.Workload.Name = "b" }, ""},
 	} {
 		top := t.TempDir()
@@ -166,7 +166,7 @@ func TestCompareNamesWhatWouldTell(t *testing.T) {
 		c.change(second)
 		a, b := keep(t, filepath.Join(top, "a"), first), keep(t, filepath.Join(top, "b"), second)
 		r := compareDirs(t, CompareOptions{}, a, b)
-		want := strings.Replace(c.want, "A B", a+" "+b, 1)
+		want := strings.NewReplacer("A B", a+" "+b, "-f B", "-f "+b).Replace(c.want)
 		if r.WouldTell != want || r.Comparisons[0].Verdict != record.Inconclusive {
 			t.Errorf("%s: %q, want %q", name, r.WouldTell, want)
 		}

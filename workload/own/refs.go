@@ -3,6 +3,7 @@ package own
 import (
 	"strings"
 
+	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
 	"go.yaml.in/yaml/v4"
 
 	"github.com/plimsoll-bench/plimsoll/internal/nearest"
@@ -153,6 +154,7 @@ func saltOf(salt uint64, name string) uint64 {
 
 // variablePath is a variable, or a field of the document in it.
 type variablePath struct {
+	name   string // as in the file
 	number int
 	path   []string
 }
@@ -185,7 +187,7 @@ func (s *scope) variable(name string) (value, bool) {
 	if !ok {
 		return nil, false
 	}
-	v := variablePath{number: n}
+	v := variablePath{name: name, number: n}
 	if deeper {
 		v.path = strings.Split(rest, ".")
 	}
@@ -193,6 +195,9 @@ func (s *scope) variable(name string) (value, bool) {
 }
 
 func (v variablePath) append(dst []byte, e *env) ([]byte, byte) {
+	if e.named && e.vars[v.number].kind == absent {
+		return bsoncore.AppendDocument(dst, bsoncore.NewDocumentBuilder().AppendString("$var", v.name).Build()), rawbson.Document
+	}
 	kind, data := v.get(e)
 	if len(data) > mostInsert-len(dst) {
 		return dst, rawbson.Null

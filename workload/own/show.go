@@ -205,12 +205,13 @@ func sampled(r *workload.Request) SampledCommand {
 }
 
 // Sample returns the next n operations of a new virtual user. Answers are empty, because no database is asked: requests
-// that depend on them have null there.
+// that depend on them have the variable there, as the file has it.
 func (p *Plan) Sample(n int) []Sample {
-	s := p.Stream(len(p.readers), len(p.readers)+1)
+	s := p.stream(len(p.readers), len(p.readers)+1)
+	s.e.named = true
 	var list []Sample
 	for range n {
-		list = append(list, p.sampleOne(s))
+		list = append(list, p.sampleOne(s.functions()))
 	}
 	return list
 }
@@ -248,7 +249,10 @@ func clone(d bson.D) bson.D {
 // Each returns one operation of each kind, in the order of the file.
 func (p *Plan) Each() []Sample {
 	var list []Sample
-	p.visit(func(s *stream) { list = append(list, p.sampleOne(s.functions())) })
+	p.visit(func(s *stream) {
+		s.e.named = true
+		list = append(list, p.sampleOne(s.functions()))
+	})
 	return list
 }
 

@@ -16,19 +16,24 @@ func (p *Plan) Stream(worker, workers int) workload.Stream {
 // Chosen returns the stream of a worker, and a function that makes the operation with a number in the file the next
 // one, of those that are no readers. The plan must have no sequences to choose.
 func (p *Plan) Chosen(worker, workers int) (of workload.Stream, choose func(operation int)) {
-	s := &stream{p: p, e: p.newEnv(worker, workers)}
-	if worker < len(p.readers) {
-		s.reader = s.open(p.readers[worker])
-	} else {
-		for _, o := range p.ops {
-			s.ops = append(s.ops, s.open(o))
-		}
-	}
+	s := p.stream(worker, workers)
 	of = s.functions()
 	if p.integrity {
 		of.Verify = (&verifyingStream{stream: s, loader: p.newEnv(0, 1)}).Verify
 	}
 	return of, func(operation int) { s.chosen = operation + 1 }
+}
+
+func (p *Plan) stream(worker, workers int) *stream {
+	s := &stream{p: p, e: p.newEnv(worker, workers)}
+	if worker < len(p.readers) {
+		s.reader = s.open(p.readers[worker])
+		return s
+	}
+	for _, o := range p.ops {
+		s.ops = append(s.ops, s.open(o))
+	}
+	return s
 }
 
 func (s *stream) functions() workload.Stream {

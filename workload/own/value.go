@@ -28,6 +28,7 @@ type env struct {
 	seed   uint64 // of the run
 	fields []span // values of the document that later ones use
 	vars   []variable
+	named  bool            // a variable without a value is written as in the file, for people
 	keys   []workload.Keys // by the number of the reference
 	drawn  int64           // the number that a reference chose last
 }
