@@ -114,7 +114,7 @@ func TestTLS(t *testing.T) {
 }
 
 func useTLS(t *testing.T, wrap func(*Store) store.Store, options string) {
-	opened, err := Open(t.Context(), store.Config{Target: "mongodb://" + options, Database: "db", Timeout: time.Second})
+	opened, err := Open(t.Context(), store.Config{Target: "mongodb://" + options, Database: "db", Timeout: 30 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}
