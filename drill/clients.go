@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/gob"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -58,6 +59,9 @@ func (b *observations) workload(open func() (workload.Workload, error)) (w workl
 	case spec.WorkloadLedger:
 		w, err = b.ledger.Workload(ownParams(b.share))
 	case spec.WorkloadTransactions:
+		if b.keeper == nil {
+			return nil, errors.New("workload transactions: the process of the drill has to make the load. Remove agents and their places")
+		}
 		w = b.ledger.Wrap(b.keeper.Workload())
 	default:
 		if w, err = open(); err == nil {

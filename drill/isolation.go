@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"time"
 
-	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 	"go.mongodb.org/mongo-driver/v2/mongo/writeconcern"
 
@@ -97,7 +96,7 @@ func (r *round) isolation(ctx context.Context, final *source) (*record.Isolation
 		last[epoch] = append(last[epoch], isolation.Op{Key: key, N: n, ID: id})
 		return nil
 	})
-	if err != nil && !errors.Is(err, mongo.ErrNilDocument) {
+	if err != nil {
 		return nil, err
 	}
 	began := time.Now()

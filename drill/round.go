@@ -444,7 +444,8 @@ func (r *round) conclude(ctx context.Context, result *record.Run, err error, pro
 		acknowledged: r.operations.acknowledgedBefore(out.Faults, r.clock.shift),
 		unchanged:    r.primaries.unchanged(r.scheduler.mustChange(), r.target.before),
 		sharded:      r.target.sharded(), collection: r.operations.unspread(), planned: len(r.spec.Faults),
-		problem: problem, lacked: r.target.lacked, minority: r.target.minority})
+		faultless: len(r.spec.Faults) == 0 && !r.spec.External,
+		problem:   problem, lacked: r.target.lacked, minority: r.target.minority})
 	if ids := doubts(result.Validity); ids != "" {
 		r.drill.find(record.DrillRunInvalid, measure.Warning, "the load of round %d is invalid for reasons other than the fault "+
 			"(%s). Outages and lost writes are valid. Rates, shortfall and the times at which rates were restored are not. See: "+

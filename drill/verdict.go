@@ -33,6 +33,8 @@ type evidence struct {
 	collection string
 	// planned is the number of faults that the drill was to inject.
 	planned int
+	// faultless says that none was asked for: transactions are judged at rest.
+	faultless bool
 	// lacked is what the deployment lacked before the first fault, or "".
 	lacked string
 	// minority is which fault left a set without a majority in the state before it, or "".
@@ -134,7 +136,10 @@ func violations(r *record.DrillRound) []string {
 				r.Seeds-r.SeedsFound, r.Seeds)
 		}
 	}
-	if n, classes := r.Isolation.Forbidden(); n > 0 {
+	if n, classes := r.Isolation.Forbidden(); n > 0 && r.Isolation.Promise == record.NoIsolation {
+		wrong.add("transactions saw at least %s times what no setting allows: %s. The section about transactions shows it",
+			figure.Count(n), classes)
+	} else if n > 0 {
 		wrong.add("%s was violated at least %s times: %s. The section about transactions has the shortest cycles", r.Isolation.Promise,
 			figure.Count(n), classes)
 	}
@@ -228,7 +233,7 @@ func unknowns(e evidence) []string {
 	if e.problem != "" {
 		open.add("%s", e.problem)
 	}
-	if len(r.Faults) == 0 && (e.planned > 0 || r.Isolation == nil) {
+	if len(r.Faults) == 0 && !e.faultless {
 		open.add("no fault was injected")
 	} else if n := e.planned - len(r.Faults); n > 0 {
 		verb := "were"

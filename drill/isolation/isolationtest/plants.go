@@ -161,39 +161,29 @@ func dirtyWrite(s *Simulation) bool {
 }
 
 func dirtyRead(s *Simulation) bool {
-	for range tries {
-		t := s.rng.IntN(len(s.Transactions))
-		if s.Transactions[t].Outcome != isolation.Aborted {
-			continue
-		}
-		for _, o := range s.Transactions[t].Ops {
-			if !o.Write || o.Blind {
-				continue
-			}
-			r := s.readOnly(func(r int) bool { return s.Transactions[r].Ended > s.Transactions[t].Began })
-			if r < 0 {
-				return false
-			}
-			s.reads(r, isolation.Op{Key: o.Key, ID: o.ID, N: o.N, Prev: o.Prev})
-			return true
-		}
-	}
-	return false
+	return s.shows(isolation.Aborted, func(isolation.Op, []isolation.Op) bool { return true })
 }
 
 func intermediate(s *Simulation) bool {
+	return s.shows(isolation.Committed, func(o isolation.Op, later []isolation.Op) bool {
+		return slices.ContainsFunc(later, func(l isolation.Op) bool { return l.Write && l.Key == o.Key })
+	})
+}
+
+// shows lets another transaction read a write of one with an outcome, if ok accepts the write and the operations after
+// it.
+func (s *Simulation) shows(outcome isolation.Outcome, ok func(o isolation.Op, later []isolation.Op) bool) bool {
 	for range tries {
 		t := s.rng.IntN(len(s.Transactions))
-		if s.Transactions[t].Outcome != isolation.Committed {
+		one := &s.Transactions[t]
+		if one.Outcome != outcome {
 			continue
 		}
-		for i, o := range s.Transactions[t].Ops {
-			if !o.Write || o.Blind || !slices.ContainsFunc(s.Transactions[t].Ops[i+1:], func(later isolation.Op) bool {
-				return later.Write && later.Key == o.Key
-			}) {
+		for i, o := range one.Ops {
+			if !o.Write || o.Blind || !ok(o, one.Ops[i+1:]) {
 				continue
 			}
-			r := s.readOnly(func(r int) bool { return s.Transactions[r].Ended > s.Transactions[t].Began })
+			r := s.readOnly(func(r int) bool { return s.Transactions[r].Ended > one.Began })
 			if r < 0 {
 				return false
 			}
