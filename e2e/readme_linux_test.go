@@ -132,10 +132,13 @@ func openDir(t *testing.T) string {
 // mongodForAll is a mongod that every user may run: a real one, or the stand-in, which is own.
 func mongodForAll(t *testing.T) (path string, own bool) {
 	t.Helper()
-	if path, ok := enginetest.RealMongo(t); ok {
-		return path, false
-	}
 	dir := openDir(t)
+	if path, ok := enginetest.RealMongo(t); ok { // whose directory may be root's alone
+		if out, err := program(t, ".", "cp", "--reflink=auto", path, dir).CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		return filepath.Join(dir, filepath.Base(path)), false
+	}
 	path, err := enginetest.WriteStandin(dir, "8.0.21")
 	if err != nil {
 		t.Fatal(err)

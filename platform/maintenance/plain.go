@@ -169,12 +169,17 @@ func (e *event) chunkMigration(ctx context.Context) (func(context.Context) error
 	}
 	d := e.deployment
 	ns := d.Database + "." + names[0]
-	var one move
-	err = d.connect(ctx, d.URI, func(c server.Commander) (err error) { one, err = chooseChunk(ctx, c, ns); return err })
+	members, err := d.settled(ctx, answered)
 	if err != nil {
 		return nil, err
 	}
-	members, err := d.settled(ctx, answered)
+	var one move
+	err = d.connect(ctx, d.URI, func(c server.Commander) (err error) {
+		one, err = chooseChunk(ctx, c, ns, func(chunk bson.Raw, shard string) (bool, error) {
+			return d.deletes(ctx, inSet(members, shard), ns, chunk)
+		})
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -190,8 +195,9 @@ type move struct {
 	from, to string
 }
 
-// chooseChunk reads the chunks of a collection. uuid or ns names their collection.
-func chooseChunk(ctx context.Context, c server.Commander, ns string) (move, error) {
+// chooseChunk reads the chunks of a collection, and chooses one that its new shard does not still delete.
+func chooseChunk(ctx context.Context, c server.Commander, ns string, deletes func(chunk bson.Raw, shard string) (bool, error),
+) (move, error) {
 	chunks, err := chunksOf(ctx, c, ns)
 	if err != nil {
 		return move{}, err
@@ -218,8 +224,33 @@ func chooseChunk(ctx context.Context, c server.Commander, ns string) (move, erro
 		return move{}, fmt.Errorf("%s has %s on %s, so none can be moved", ns, figure.Plural(len(chunks), "chunk"),
 			figure.Plural(len(list), "shard"))
 	}
-	at := slices.IndexFunc(chunks, func(chunk bson.Raw) bool { return server.Text(chunk, "shard") == most })
-	return move{chunks[at], most, fewest}, nil
+	for _, chunk := range chunks {
+		if server.Text(chunk, "shard") != most {
+			continue
+		}
+		if still, err := deletes(chunk, fewest); err != nil || !still {
+			return move{chunk, most, fewest}, err
+		}
+	}
+	return move{}, fmt.Errorf("every chunk of %s on %s was moved away from %s a short time ago, and %[3]s accepts none before "+
+		"it has deleted the old documents. It begins 15 minutes after a move (orphanCleanupDelaySecs). Try again then", ns, most, fewest)
+}
+
+// deletes reports whether a shard still has to delete documents of a chunk that was moved away. Until it has, it lets a
+// move of the chunk to it wait (manual: "orphanCleanupDelaySecs"; migration_destination_manager.cpp).
+func (d *Deployment) deletes(ctx context.Context, shard []record.LabMember, ns string, chunk bson.Raw) (bool, error) {
+	at := slices.IndexFunc(shard, func(m record.LabMember) bool { return m.Role == "primary" })
+	if at < 0 {
+		return false, nil
+	}
+	overlap := bson.D{{Key: "nss", Value: ns}, {Key: "range.min", Value: bson.D{{Key: "$lt", Value: chunk.Lookup("max")}}},
+		{Key: "range.max", Value: bson.D{{Key: "$gt", Value: chunk.Lookup("min")}}}}
+	var found []bson.Raw
+	err := d.onMember(ctx, shard[at], func(c server.Commander) (err error) {
+		found, err = shards.Find(ctx, c, "rangeDeletions", overlap, nil, 1)
+		return err
+	})
+	return len(found) > 0, err
 }
 
 // chunksOf reads the chunks of a collection. They name it by namespace before 5.0, and by UUID since.

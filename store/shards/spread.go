@@ -20,6 +20,8 @@ var ErrHasData = errors.New("it has documents on one shard")
 // Spread shards an empty collection by the hash of its _id, with chunks on every shard. It does not change a sharded
 // collection or the balancer.
 func Spread(ctx context.Context, c server.Commander, database, collection string) error {
+	ctx, cancel := context.WithTimeout(ctx, arrangeAtMost)
+	defer cancel()
 	m, err := Read(ctx, c, database, []string{collection})
 	if err != nil {
 		return err
@@ -73,16 +75,16 @@ func holdsAny(ctx context.Context, c server.Commander, database, collection stri
 const patience = 30 * time.Second
 
 // WhenFree runs an administrative command and retries it while the cluster is busy: just after an election, or during
-// another change of the same kind.
+// another change of the same kind. Only ctx limits the command itself: a chunk may take minutes to move.
 func WhenFree(ctx context.Context, c server.Commander, command bson.D) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	retries, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	for {
 		_, err := server.Query(ctx, c, command)
 		if err == nil || !busy(err) {
 			return err
 		}
-		if wait.Sleep(ctx, 300*time.Millisecond) != nil {
+		if wait.Sleep(retries, 300*time.Millisecond) != nil {
 			return err
 		}
 	}
