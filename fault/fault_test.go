@@ -183,7 +183,7 @@ func row(a *Action) string {
 // The reference has the whole table: run the test with -update to write it anew.
 func TestReferenceHasTheTable(t *testing.T) {
 	var text strings.Builder
-	text.WriteString("# Faults and planned events\n\nWritten `--fault ACTION:TARGET`, and `fault: ACTION:TARGET` in files. " +
+	text.WriteString("# Faults and planned events\n\nWritten `--fault ACTION:PLACE`, and `fault: ACTION:PLACE` in files. " +
 		"[Drills](../drill.md), [labs](../lab.md#faults) and\n[your own deployment](../platform.md) use them.\n\n" +
 		"| option | meaning |\n|---|---|\n")
 	for _, d := range Details {

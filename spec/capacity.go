@@ -25,7 +25,7 @@ type Capacity struct {
 	Search CapacitySearch `json:"search" yaml:"search,omitempty"`
 	// Within is the time for everything except loading the data: 15m if there are events, 5m otherwise.
 	Within Duration `json:"within,omitempty" yaml:"within,omitempty"`
-	// While are the events during which a line of its own is searched, each as ACTION:TARGET, such as kill:secondary.
+	// While are the events during which a line of its own is searched, each as ACTION:PLACE, such as kill:secondary.
 	// Absent on a lab of a replica set, these are kill:secondary and initial-sync:secondary; [none] has none.
 	While []Strike `json:"while,omitempty" yaml:"while,omitempty"`
 	// Must are the names of the lines that count for the safe load; all lines if absent.
@@ -153,7 +153,7 @@ func (c *Capacity) checkEvents() error {
 	var errs []error
 	for i, w := range c.While {
 		if cmp.Or(w.Action, w.Target) == "" || slices.Index(c.While, w) != i {
-			errs = append(errs, fmt.Errorf("while[%d]: %q is empty or given twice. Write ACTION:TARGET, such as kill:secondary", i, w))
+			errs = append(errs, fmt.Errorf("while[%d]: %q is empty or given twice. Write ACTION:PLACE, such as kill:secondary", i, w))
 		}
 	}
 	for _, m := range c.Must {

@@ -8,7 +8,7 @@ import (
 
 // Fault is one thing that is broken: what is done to what, when, and with which details.
 type Fault struct {
-	// What is done to what, as ACTION:TARGET, such as kill:primary, power-off:host1, cut:primary, disk-lie:primary/d1.
+	// What is done to what, as ACTION:PLACE, such as kill:primary, power-off:host1, cut:primary, disk-lie:primary/d1.
 	// With Exec it is exec, or exec:MEMBER.
 	Strike Strike `json:"fault" yaml:"fault"`
 	// Exec are the commands that break a target that is not a lab.
@@ -34,7 +34,7 @@ type Fault struct {
 	Seed uint64 `json:"seed,omitempty" yaml:"seed,omitempty"`
 }
 
-// Strike is what is done to what. As text it is ACTION:TARGET, or a word alone where nothing is named that it is done
+// Strike is what is done to what. As text it is ACTION:PLACE, or a word alone where nothing is named that it is done
 // to.
 type Strike struct {
 	// Action is the name of an action.
@@ -45,7 +45,7 @@ type Strike struct {
 	Target string
 }
 
-// ParseStrike reads ACTION:TARGET. What lacks one of them is found by [Drill.Validate].
+// ParseStrike reads ACTION:PLACE. What lacks one of them is found by [Drill.Validate].
 func ParseStrike(text string) Strike {
 	action, target, _ := strings.Cut(text, ":")
 	return Strike{Action: action, Target: target}

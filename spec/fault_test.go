@@ -37,7 +37,7 @@ func TestFaultForms(t *testing.T) {
 	}
 }
 
-// What is no ACTION:TARGET is kept as it is written, for the error and for records of what others broke.
+// What is no ACTION:PLACE is kept as it is written, for the error and for records of what others broke.
 func TestStrikeText(t *testing.T) {
 	for text, want := range map[string]Strike{
 		"kill:primary": {"kill", "primary"}, "external": {Action: "external"}, "": {}, ":primary": {Target: "primary"}, "a:b:c": {"a", "b:c"},
