@@ -24,7 +24,11 @@ func leaves(env *environment, quiet bool, dir string, loaded *spec.Run) {
 		switch t, err := run.ParseTarget(loaded.Target); {
 		case err != nil || t.StoresNothing():
 		case t.Kind == "mongodb" || t.Kind == "lab":
-			text += fmt.Sprintf("; documents: the database %s of %s", loaded.Database, store.Redact(loaded.Target))
+			database := "the database " + loaded.Database
+			if loaded.Database == "" { // a study makes one for each set of data
+				database = "databases plimsoll_…"
+			}
+			text += fmt.Sprintf("; documents: %s of %s", database, store.Redact(loaded.Target))
 		default:
 			text += "; documents: " + store.Redact(loaded.Target)
 		}
