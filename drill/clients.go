@@ -131,22 +131,22 @@ type handedOver struct {
 	Courses []wireCourse // by class and shard
 }
 
-// wireCourse is a course as it travels: eleven numbers for each slice.
+// wireCourse is a course as it travels: thirteen numbers for each slice.
 type wireCourse struct {
 	Class  string
 	Writes bool
 	Shard  int
-	Slices [][11]int64
+	Slices [][13]int64
 }
 
 // wire is a slice as it travels.
-func (s slice) wire() [11]int64 {
+func (s slice) wire() [13]int64 {
 	hung := int64(0)
 	if s.hung {
 		hung = 1
 	}
-	return [11]int64{s.number, s.ok, s.okFirst, s.okLast, s.failed, s.failFirst, s.failLast, hung, s.checked, s.timely,
-		s.sent}
+	return [13]int64{s.number, s.ok, s.okFirst, s.okLast, s.failed, s.failFirst, s.failLast, hung, s.checked, s.timely,
+		s.sent, s.again, s.againSent}
 }
 
 // observeClient makes a client keep its observations.
@@ -370,7 +370,7 @@ func (o *operations) unknownTexts() (list []string) {
 func (w wireCourse) move(late int64, to map[int64]*slice) {
 	for _, n := range w.Slices {
 		s := slice{number: n[0], ok: n[1], okFirst: n[2], okLast: n[3], failed: n[4], failFirst: n[5], failLast: n[6],
-			hung: n[7] != 0, checked: n[8], timely: n[9], sent: n[10]}
+			hung: n[7] != 0, checked: n[8], timely: n[9], sent: n[10], again: n[11], againSent: n[12]}
 		s.move(late)
 		addSlice(to, s)
 	}
@@ -384,7 +384,7 @@ func (s *slice) move(late int64) {
 	if s.refused() {
 		s.failFirst, s.failLast = s.failFirst+late, s.failLast+late
 	}
-	s.sent += late
+	s.sent, s.againSent = s.sent+late, s.againSent+late
 	s.number = (s.number*sliceLength + late) / sliceLength
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/plimsoll-bench/plimsoll/load"
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/store"
 	"github.com/plimsoll-bench/plimsoll/workload"
 )
@@ -160,5 +161,64 @@ func TestProbesBesideBusyWorkers(t *testing.T) {
 				t.Errorf("%s: probes count as operations: %+v, %+v", name, *reads, *writes)
 			}
 		})
+	}
+}
+
+// An operation that the load repeats in vain is out, whatever the probes do: they use another collection, the primary, and
+// the write concern of the drill. Connections that hang are no reason to doubt the probes.
+func TestProbesThatTheLoadRefutes(t *testing.T) {
+	const fault, healed, timeout = 10 * time.Second, 22 * time.Second, 2 * time.Second
+	for name, c := range map[string]struct {
+		again     bool          // workers fail again on new connections
+		probesOut time.Duration // after the fault
+		until     time.Duration // of the load
+		want      time.Duration
+	}{
+		"writes that need the dead member": {true, 0, 30 * time.Second, healed - fault},
+		"they never succeed again":         {true, 0, healed, -1},
+		"connections that hang":            {false, 500 * time.Millisecond, 30 * time.Second, 500 * time.Millisecond},
+	} {
+		w := newWatcher([]workload.Class{{Name: "insert"}})
+		for worker := range 4 {
+			s := w.worker()
+			add := func(sent, took time.Duration, why store.Reason) {
+				o := &load.Settlement{Outcome: store.OK, Reason: why, Due: int64(sent), Sent: int64(sent), Ended: int64(sent + took)}
+				if why != store.NoReason {
+					o.Outcome = store.Failed
+				}
+				s.add(&workload.Op{Requests: []workload.Request{{Verb: workload.Insert}}}, o, false)
+			}
+			at := time.Duration(worker) * time.Millisecond
+			for ; at < fault; at += 10 * time.Millisecond {
+				add(at, time.Millisecond, 0)
+			}
+			for first := true; first || c.again && at+timeout <= healed; first = false {
+				add(at, timeout, store.Timeout)
+				at += timeout
+			}
+			for at = max(at, map[bool]time.Duration{true: healed}[c.again]); at < c.until; at += 10 * time.Millisecond {
+				add(at, time.Millisecond, 0)
+			}
+		}
+		p := &prober{course: probed(true)}
+		for at := time.Duration(0); at < c.until; at += probeEvery {
+			res := store.Result{Outcome: store.OK}
+			if at >= fault && at < fault+c.probesOut {
+				res.Fail(store.Failed, store.Timeout, "")
+			}
+			p.add(int64(at), int64(at+time.Millisecond), &res)
+		}
+		o := &operations{parts: append(w.courses(true), p.course)}
+		o.byClass = byClass(o.parts)
+		r := &record.DrillRound{WindowEnd: int64(c.until), Faults: []record.DrillFault{{Injected: int64(fault)}},
+			Expect: spec.Expect{Outage: spec.Duration(5 * time.Second)}}
+		o.addEffects(r, 0)
+		e := r.Of("", "")
+		if off := time.Duration(e.Outage) - c.want; off.Abs() > 2*probeEvery && (c.want >= 0 || e.Outage >= 0) {
+			t.Errorf("%s: no write was acknowledged for %v, stated are %v", name, c.want, time.Duration(e.Outage))
+		}
+		if wrong, open := limits(r); (len(wrong)+len(open) > 0) != c.again {
+			t.Errorf("%s: wrong %q, not known %q", name, wrong, open)
+		}
 	}
 }

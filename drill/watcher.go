@@ -24,6 +24,9 @@ type slice struct {
 	timely              int64 // successes that came within the timeout, counted from when they were due
 	sent                int64 // the earliest time at which one of its operations was sent
 	probed, missed      int64 // successes and failures of probes, which are in no count of operations
+	// again counts failures of workers whose last operation of that kind had failed too, so their connections are new or
+	// proven. againSent is when the last of them was sent.
+	again, againSent int64
 }
 
 // answered reports whether an operation of the load or of a probe succeeded.
@@ -56,6 +59,8 @@ func (s *slice) add(o slice) {
 	s.timely += o.timely
 	s.probed += o.probed
 	s.missed += o.missed
+	s.again += o.again
+	s.againSent = max(s.againSent, o.againSent)
 }
 
 // course is the results of one class of operations over time. Its slices are in order and none is empty. A watcher's
@@ -105,6 +110,7 @@ type watched struct {
 	of     *watcher
 	open   []slice // by cell
 	writes []bool
+	failed [2]bool // the last operation that only reads, and the last one that writes
 }
 
 // add adds the result of an operation. checked says that it is a success with a write that the ledger checks.
@@ -115,11 +121,13 @@ func (w *watched) add(op *workload.Op, s *load.Settlement, checked bool) {
 	if s.Abandoned && s.Reason == store.Client {
 		return // the load generator cancelled it, so it is not a failure of the target
 	}
+	kind := 0
 	for i := range op.Requests {
 		if op.Requests[i].Writes() {
-			w.writes[op.Class] = true
+			w.writes[op.Class], kind = true, 1
 		}
 	}
+	failedBefore := w.failed[kind]
 	cell := op.Class
 	if w.of.place != nil {
 		cell = w.of.cell(op.Class, shardOf(w.of.place, op))
@@ -141,9 +149,15 @@ func (w *watched) add(op *workload.Op, s *load.Settlement, checked bool) {
 			one.checked = 1
 		}
 		o.add(one)
-	} else {
-		o.add(slice{failed: 1, failFirst: s.Ended, failLast: s.Ended, hung: s.Reason == store.Timeout, sent: s.Sent})
+		w.failed[kind] = false
+		return
 	}
+	one := slice{failed: 1, failFirst: s.Ended, failLast: s.Ended, hung: s.Reason == store.Timeout, sent: s.Sent}
+	if failedBefore {
+		one.again, one.againSent = 1, s.Sent
+	}
+	o.add(one)
+	w.failed[kind] = true
 }
 
 // shardOf returns the shard that all requests of an operation use; -1 if they use several, or an unknown one.
@@ -230,7 +244,7 @@ func (w *watcher) courses(last bool) []course {
 
 // byClass merges the courses of each class over all shards. The first one is that of all classes.
 func byClass(parts []course) []course {
-	list := []course{{slices: sum(parts...)}}
+	list := []course{{}}
 	at := map[string]int{}
 	for _, c := range parts {
 		i, known := at[c.class]
@@ -240,6 +254,7 @@ func byClass(parts []course) []course {
 		}
 		list[i] = course{class: c.class, writes: list[i].writes || c.writes, slices: sum(list[i], c)}
 	}
+	list[0].slices = sum(ofKind(list, false), ofKind(list, true))
 	return list
 }
 
@@ -271,13 +286,19 @@ func inOrder(by map[int64]*slice) []slice {
 	return list
 }
 
-// ofKind merges the courses of all classes that write, or of all that only read.
+// ofKind merges the courses of all classes that write, or of all that only read, with those successes of their probes
+// that the load does not refute.
 func ofKind(list []course, writes bool) course {
-	var some []course
+	var loaded, probed []course
 	for _, c := range list {
-		if c.class != "" && c.writes == writes {
-			some = append(some, c)
+		switch {
+		case c.class == "" || c.writes != writes:
+		case c.ofProbes():
+			probed = append(probed, c)
+		default:
+			loaded = append(loaded, c)
 		}
 	}
-	return course{writes: writes, slices: sum(some...)}
+	load := sum(loaded...)
+	return course{writes: writes, slices: sum(course{slices: load}, course{slices: unrefuted(sum(probed...), load)})}
 }

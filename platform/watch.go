@@ -1,6 +1,7 @@
 package platform
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -54,15 +55,21 @@ func Watch(ctx context.Context, journal string, healers Healers, tell func(strin
 			return err
 		}
 	}
+	var failed error
+	tried := map[int]bool{} // those that could not be reverted: the others are still to be
 	for {
 		left, err := faultsIn(journal)
+		left = slices.DeleteFunc(left, func(e Entry) bool { return tried[e.ID] })
 		if len(left) == 0 {
-			return err
+			return cmp.Or(failed, err)
 		}
 		later := func(e Entry) bool { return e.Holder != 0 || time.Now().Before(e.Until) }
 		if due := slices.DeleteFunc(left, later); len(due) > 0 {
 			if err := heal(ctx, due, healers, tell); err != nil {
-				return err
+				failed = errors.Join(failed, err)
+				for _, e := range due {
+					tried[e.ID] = true
+				}
 			}
 			continue
 		}

@@ -101,3 +101,19 @@ func TestWatchdogOfAnOrderlyEnd(t *testing.T) {
 		t.Errorf("%v, reverted %q", err, h.seen())
 	}
 }
+
+// A fault that cannot be reverted does not keep the watchdog from reverting the others at their time.
+func TestWatchdogAfterAFailure(t *testing.T) {
+	pauses := healPauses
+	healPauses = nil
+	t.Cleanup(func() { healPauses = pauses })
+	b, h, done := watched(t, map[string]time.Time{"fails": {}, "later": time.Now().Add(2 * time.Second)})
+	b.release()
+	if err := <-done; err == nil {
+		t.Error("a fault is left, and the watchdog says nothing")
+	}
+	left, err := Left(filepath.Dir(b.dir))
+	if err != nil || len(left) != 1 || left[0].Fault != "fails" || !slices.Equal(h.seen(), []string{`"later"`}) {
+		t.Errorf("reverted %q, left %+v, %v", h.seen(), left, err)
+	}
+}

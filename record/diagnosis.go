@@ -22,6 +22,12 @@ type Diagnosis struct {
 	Seconds float64 `json:"seconds"`
 	// Restarts is how often the server was restarted.
 	Restarts int `json:"restarts,omitempty"`
+	// SetBack is how often the clock of the server was set back: a sample is not later than the one before it.
+	SetBack int `json:"set_back,omitempty"`
+	// Names are earlier names of the server: it has another one since a restart.
+	Names []string `json:"names,omitempty"`
+	// Others are servers that ran at the same time. Their samples were left out.
+	Others []DiagnosisOther `json:"others,omitempty"`
 	// Gaps are the longest times without a sample in a running server, and GapCount is how many there were. A server
 	// that is stalled writes none.
 	Gaps     []DiagnosisGap `json:"gaps,omitempty"`
@@ -51,6 +57,12 @@ type Diagnosis struct {
 
 // KindDiagnosis is the kind of a [Diagnosis].
 const KindDiagnosis = "diagnosis"
+
+// DiagnosisOther is another server whose samples are in the same files.
+type DiagnosisOther struct {
+	Server  string `json:"server"`
+	Samples int64  `json:"samples"`
+}
 
 // DiagnosisGap is a time without samples.
 type DiagnosisGap struct {

@@ -51,6 +51,8 @@ type HistoryPoint struct {
 	Values map[string]float64 `json:"values"`
 	// NoAnswer are the metrics without a value, because more operations of a trial did not succeed than lie above them.
 	NoAnswer []string `json:"no_answer,omitempty"`
+	// AtLeast are the metrics that are only known to be at least their value.
+	AtLeast []string `json:"at_least,omitempty"`
 }
 
 // HistorySeries is one metric over the points of a group.

@@ -56,7 +56,7 @@ func presentBrief(p *record.PresentLoad) string {
 		return ""
 	}
 	rate := figure.Rate(p.Rate) + " ops/s"
-	if len(p.Unread)+len(p.Restarted) > 0 {
+	if len(p.Unread)+len(p.Restarted) > 0 || p.Source == record.PresentDiagnosis {
 		rate = "at least " + rate
 	}
 	return join(", ", rate, presentPercent(p))
@@ -78,6 +78,9 @@ func presentSection(c *record.Capacity) Section {
 	}
 	for _, x := range p.Restarted {
 		s.Points = append(s.Points, Point{Warn, "", x + " was restarted during the reading. Its operations until then are missing"})
+	}
+	if p.Source == record.PresentDiagnosis {
+		s.Points = append(s.Points, Point{Note, "", "this is the load of one member: that of others is missing"})
 	}
 	if text := presentGrowth(p); text != "" {
 		s.Lines = append(s.Lines, text)

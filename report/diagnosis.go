@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/record"
@@ -16,11 +17,11 @@ const minuteLayout = "2006-01-02 15:04"
 // diagnosisDocument is how much load a server had in the days of its diagnostic data, and where operations waited.
 func diagnosisDocument(d *record.Diagnosis) *Document {
 	doc := &Document{Title: "diagnostic data of " + d.Server}
-	span := d.To.Sub(d.From)
+	span := max(d.To.Sub(d.From), time.Duration(d.Seconds*float64(time.Second)))
 	doc.Answer = fmt.Sprintf("%s had %s operations/s on average and %s/s in its busiest minute (%s UTC)", d.Server,
 		figure.Rate(d.Rate),
 		figure.Rate(d.PeakRate), d.PeakAt.UTC().Format(minuteLayout))
-	doc.Sure = fmt.Sprintf("%s of %s are covered by %s", share(d.Seconds, max(span.Seconds(), d.Seconds)),
+	doc.Sure = fmt.Sprintf("%s of %s are covered by %s", share(d.Seconds, span.Seconds()),
 		duration(span.Nanoseconds()),
 		figure.Plural(int(d.Samples), "sample"))
 	doc.Where = strings.Replace(AnatomyLine(d.Peak), "service time", "busiest minute", 1)
@@ -29,6 +30,17 @@ func diagnosisDocument(d *record.Diagnosis) *Document {
 	}
 	for _, x := range d.Damaged {
 		point(Warn, "not read: %s", x)
+	}
+	for _, o := range d.Others {
+		point(Warn, "%s of another server, %s, were left out: give a directory with the files of one server",
+			figure.Plural(int(o.Samples), "sample"), o.Server)
+	}
+	if len(d.Names) > 0 {
+		point(Note, "the server had another name before a restart: %s", strings.Join(d.Names, ", "))
+	}
+	if d.SetBack > 0 {
+		point(Warn, "the server's clock was set back %s, so times and the length of the period are not certain",
+			figure.Plural(d.SetBack, "time"))
 	}
 	if d.GapCount > 0 {
 		point(Warn, "the server wrote no sample for %s, %s in all; a server that is stalled writes none",

@@ -123,6 +123,9 @@ func JUnit(w io.Writer, g *record.Gate) error {
 
 // gateSentence says what was measured, what it means, and what to do.
 func gateSentence(m *record.GateMetric) string {
+	if m.Value == nil && m.Verdict == record.Inconclusive {
+		return fmt.Sprintf("%s of %s has no value in the new record. Look into the record for the reason.", m.Metric, m.Group)
+	}
 	if m.Value == nil {
 		return fmt.Sprintf("%s of %s has no answer: more operations did not succeed than lie above it. See the failures of the run.",
 			m.Metric, m.Group)

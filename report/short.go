@@ -127,6 +127,8 @@ var shorts = map[string]string{
 	"unmatched":         "some records have no counterpart",
 	"archive-skipped":   "some stored records cannot be read",
 	"few-records":       "too few records before this one",
+	"metric-missing":    "the new record lacks a metric",
+	"only-at-least":     "a line is only known to be at least so high",
 	"record-left-out":   "the new record does not count",
 	"short-history":     "too few points to find changes",
 	// drills

@@ -107,12 +107,13 @@ func filled(c spec.Commands, v map[string]string) spec.Commands {
 }
 
 // execute runs one command until it ends or its time is over. hide removes credentials.
-func execute(ctx context.Context, words []string, env map[string]string, limit time.Duration,
+func execute(ctx context.Context, words []string, dir string, env map[string]string, limit time.Duration,
 	hide func(string) string) (platform.Command, error) {
 	c := platform.Command{Text: visible.Line(hide(shellword.Join(words))), Exit: -1}
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	cmd := childproc.CommandContext(ctx, words[0], words[1:]...)
+	cmd.Dir = dir
 	cmd.Env = cmd.Environ()
 	for name, value := range env {
 		cmd.Env = append(cmd.Env, "PLIMSOLL_"+strings.ToUpper(name)+"="+value)

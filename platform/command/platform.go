@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"net"
+	"os"
 	"os/exec"
 	"slices"
 	"strings"
@@ -148,10 +149,14 @@ func (b *backend) Steps(_ context.Context, f spec.Fault, m *spec.PlatformMember)
 	env := values(f.Strike.Action, m)
 	c = filled(c, env)
 	s := platform.Steps{Manner: c.FailureMode, Timeout: c.Timeout.Std(),
-		Inject:  step("the inject command", c.Inject, env, c.Timeout.Std(), hide),
-		Witness: step("the witness command", c.Witness, env, c.Timeout.Std(), hide)}
+		Inject:  step("the inject command", c.Inject, "", env, c.Timeout.Std(), hide),
+		Witness: step("the witness command", c.Witness, "", env, c.Timeout.Std(), hide)}
 	if len(c.Heal) > 0 {
-		s.Undo = undo{c.Heal, env, c.Timeout.Std()}
+		u := undo{Heal: c.Heal, Env: env, Timeout: c.Timeout.Std()}
+		if u.Dir, err = os.Getwd(); err != nil {
+			return s, fmt.Errorf("the heal command needs the current directory: %w", err)
+		}
+		s.Undo = u
 	}
 	if a := fault.Find(f.Strike.Action); a != nil && a.On == fault.Host && m != nil {
 		s.Target = m.Machine // with all members on it
@@ -159,19 +164,21 @@ func (b *backend) Steps(_ context.Context, f spec.Fault, m *spec.PlatformMember)
 	return s, nil
 }
 
-// step is a step that runs a command; none without words.
-func step(name string, words []string, env map[string]string, limit time.Duration,
+// step is a step that runs a command in a directory, "" for the current one; none without words.
+func step(name string, words []string, dir string, env map[string]string, limit time.Duration,
 	hide func(string) string) platform.Step {
 	if len(words) == 0 {
 		return platform.Step{}
 	}
-	run := func(ctx context.Context) (platform.Command, error) { return execute(ctx, words, env, limit, hide) }
+	run := func(ctx context.Context) (platform.Command, error) { return execute(ctx, words, dir, env, limit, hide) }
 	return platform.Step{Name: name, Text: visible.Line(hide(shellword.Join(words))), Run: run}
 }
 
-// undo is what the journal has of a fault: the command that reverts it, and what it gets to know.
+// undo is what the journal has of a fault: the command that reverts it, and what it gets to know. It runs in the
+// directory in which the fault was injected, because it may name files there, and the watchdog runs elsewhere.
 type undo struct {
 	Heal    []string          `json:"heal"`
+	Dir     string            `json:"dir,omitempty"`
 	Env     map[string]string `json:"env"`
 	Timeout time.Duration     `json:"timeout"`
 }
@@ -187,7 +194,7 @@ func (Healer) Heal(text json.RawMessage, hide func(string) string) (platform.Ste
 	var known redact.Known
 	learnEnvironment(&known)
 	learnWords(&known, spec.Commands{Heal: u.Heal})
-	return step("the heal command", u.Heal, u.Env, u.Timeout, func(text string) string { return hide(known.Hide(text)) }), nil
+	return step("the heal command", u.Heal, u.Dir, u.Env, u.Timeout, func(text string) string { return hide(known.Hide(text)) }), nil
 }
 
 func (b *backend) Heal(text json.RawMessage, hide func(string) string) (platform.Step, error) {

@@ -20,14 +20,17 @@ const (
 	gapFrom    = 5 * time.Second // between two samples of a server that takes one a second
 	mostGaps   = 10
 	mostBroken = 20
-	fullUsed   = 0.95 // of the cache: operations have to evict
+	ofServer   = "server:" // and the name that the server has at the end
+	mostNames  = 10
+	mostRecent = 2_000 // samples; a chunk has 300
+	fullUsed   = 0.95  // of the cache: operations have to evict
 	fullDirty  = 0.20
 )
 
 // ReadHistory reads the diagnostic data of one server: the directory diagnostic.data below its dbPath, or that of a
 // member in a record.
 func ReadHistory(ctx context.Context, dir string) (*record.Diagnosis, error) {
-	h := &history{status: newStatusReader(), sums: map[[2]string]*historySum{}}
+	h := &history{status: newStatusReader(), sums: map[[2]string]*historySum{}, others: map[string]int64{}}
 	h.out.SchemaVersion, h.out.Kind, h.out.Directory = record.SchemaVersion, record.KindDiagnosis, dir
 	damages, err := ftdc.ReadDir(ctx, dir, h.sample)
 	if err != nil {
@@ -52,12 +55,15 @@ type history struct {
 	status *statusReader
 	host   diagnosticReader
 	last   time.Time
+	recent []time.Time // of the last samples: files may have some of them twice
+	others map[string]int64
 	sums   map[[2]string]*historySum // of all the time, by source and name
 	minute minuteSums
 	peak   map[[2]string]*historySum
-	hour   []activityAt // one a minute, of the last hour
-	ended  float64      // operations of all seconds
-	timed  float64      // seconds in which they were counted
+	hour   []activityAt // one a minute, of the last hour, since the last restart
+	before server.Activity
+	ended  float64 // operations of all seconds
+	timed  float64 // seconds in which they were counted
 }
 
 type historySum struct {
@@ -85,30 +91,28 @@ type activityAt struct {
 	server.Activity
 }
 
-// sample adds one sample. Samples of another server, or older than the last one, are left out.
+// sample adds one sample. Those that the files have twice are left out, and those of another server are counted.
 func (h *history) sample(reply bson.Raw) error {
 	d := server.ReadDiagnostics(reply)
-	name := server.Text(d.Status, "host")
-	if len(d.Status) == 0 || !d.Taken.After(h.last) || h.out.Server != "" && name != h.out.Server {
+	if len(d.Status) == 0 || !d.Taken.After(h.last) && slices.ContainsFunc(h.recent, d.Taken.Equal) {
 		return nil
 	}
-	if h.out.Samples == 0 {
+	name := server.Text(d.Status, "host")
+	if h.last.IsZero() {
 		h.out.From, h.out.Server = d.Taken, name
 	}
-	seconds := 0.0
-	if up := h.status.up; !h.last.IsZero() {
-		between := d.Taken.Sub(h.last)
-		now, known := uptimeMillis.Number(d.Status)
-		switch {
-		case known && now < up:
-			h.out.Restarts++
-		case between > gapFrom:
-			h.gap(h.last, between)
-		default:
-			seconds = between.Seconds()
+	if name != h.out.Server {
+		if up, known := uptimeMillis.Number(d.Status); !known || !h.startedSince(d, up) { // it ran beside the other one
+			h.others[name]++
+			return nil
 		}
+		h.rename(name)
 	}
+	seconds := h.since(d)
 	h.out.To, h.last = d.Taken, d.Taken
+	if h.recent = append(h.recent, d.Taken); len(h.recent) > mostRecent {
+		h.recent = slices.Delete(h.recent, 0, len(h.recent)/2)
+	}
 	h.out.Samples++
 	h.out.Seconds += seconds
 	values, _ := h.status.read(d.Status, d.Taken)
@@ -116,10 +120,51 @@ func (h *history) sample(reply bson.Raw) error {
 		own(server.ReadSet(d.Set), values)
 	}
 	h.count(values, seconds)
-	h.take("server:"+name, values, d.Taken)
+	h.take(ofServer, values, d.Taken)
 	h.take("host", h.host.read(d.Host, d.Taken), d.Taken)
-	h.rate(values, seconds, d)
+	h.rate(seconds, d)
 	return nil
+}
+
+// startedSince reports whether a server with an uptime in milliseconds was started after the last sample. Its uptime
+// follows its clock, so a clock that is set forward changes both.
+func (h *history) startedSince(d server.Diagnostics, up float64) bool {
+	return up < float64(d.Taken.Sub(h.last).Milliseconds())
+}
+
+// since returns the time that a sample adds, 0 after a break.
+func (h *history) since(d server.Diagnostics) (seconds float64) {
+	if h.last.IsZero() {
+		return 0
+	}
+	between := d.Taken.Sub(h.last)
+	up, known := uptimeMillis.Number(d.Status)
+	switch {
+	case between <= 0:
+		h.out.SetBack++
+		h.anew()
+	case known && (up < h.status.up || h.startedSince(d, up)):
+		h.out.Restarts++
+		h.anew()
+	case between > gapFrom:
+		h.gap(h.last, between)
+	default:
+		return between.Seconds()
+	}
+	return 0
+}
+
+// anew forgets the counters, because they do not continue.
+func (h *history) anew() {
+	h.status, h.host, h.hour = newStatusReader(), diagnosticReader{}, nil
+}
+
+// rename notes that the server has another name after a restart, as in a new container.
+func (h *history) rename(name string) {
+	if !slices.Contains(h.out.Names, h.out.Server) && len(h.out.Names) < mostNames {
+		h.out.Names = append(h.out.Names, h.out.Server)
+	}
+	h.out.Server = name
 }
 
 func (h *history) gap(from time.Time, length time.Duration) {
@@ -167,18 +212,17 @@ func (h *history) endMinute() {
 	}
 }
 
-// rate adds the operations of a second, and once a minute what the server has done until then.
-func (h *history) rate(values map[string]float64, seconds float64, d server.Diagnostics) {
-	if _, ok := values["opcounters.query"]; ok && seconds > 0 {
-		ended := 0.0
-		for _, kind := range []string{"query", "insert", "update", "delete"} {
-			ended += values["opcounters."+kind] * seconds
-		}
+// rate adds the operations of a second, and keeps once a minute what the server has done until then.
+func (h *history) rate(seconds float64, d server.Diagnostics) {
+	now := server.ReadActivity(d.Status, nil)
+	if grown, restarted := now.Since(h.before); !restarted && seconds > 0 {
+		ended := grown.Operations()
 		h.ended, h.timed = h.ended+ended, h.timed+seconds
 		h.minute.ended, h.minute.timed = h.minute.ended+ended, h.minute.timed+seconds
 	}
+	h.before = now
 	if n := len(h.hour); n == 0 || d.Taken.Sub(h.hour[n-1].at) >= time.Minute {
-		h.hour = append(h.hour, activityAt{d.Taken, server.ReadActivity(d.Status, nil)})
+		h.hour = append(h.hour, activityAt{d.Taken, now})
 		for len(h.hour) > 2 && d.Taken.Sub(h.hour[0].at) > time.Hour {
 			h.hour = h.hour[1:]
 		}
@@ -196,44 +240,46 @@ func (h *history) end() *record.Diagnosis {
 		o.PeakRate, o.PeakAt = o.Rate, o.From
 	}
 	h.lastHour()
-	all := listed(h.sums)
+	for _, name := range slices.Sorted(maps.Keys(h.others)) {
+		o.Others = append(o.Others, record.DiagnosisOther{Server: name, Samples: h.others[name]})
+	}
+	o.Others = o.Others[:min(mostNames, len(o.Others))]
+	all := h.listed(h.sums)
 	o.Anatomy = anatomyOf(all)
 	if h.peak != nil {
-		o.Peak = anatomyOf(listed(h.peak))
+		o.Peak = anatomyOf(h.listed(h.peak))
 	}
 	o.Series = all
 	return o
 }
 
-// lastHour sets the load of the last hour, of the server's last life.
+// lastHour sets the load of the last hour, since the last restart, without the reads that members mirrored.
 func (h *history) lastHour() {
 	if len(h.hour) < 2 {
 		return
 	}
-	last := h.hour[len(h.hour)-1]
-	for _, first := range h.hour[:len(h.hour)-1] {
-		grown, restarted := last.Since(first.Activity)
-		if restarted {
-			continue
+	first, last := h.hour[0], h.hour[len(h.hour)-1]
+	grown, _ := last.Since(first.Activity)
+	grown.Counts["find"] = max(0, grown.Counts["find"]-max(0, grown.Received))
+	h.out.LastHour = last.at.Sub(first.at).Seconds()
+	h.out.Kinds = map[string]float64{}
+	for kind, n := range grown.Counts {
+		if n > 0 {
+			h.out.Kinds[kind] = n / h.out.LastHour
+			h.out.LastRate += n / h.out.LastHour
 		}
-		h.out.LastHour = last.at.Sub(first.at).Seconds()
-		h.out.Kinds = map[string]float64{}
-		for kind, n := range grown.Counts {
-			if n > 0 {
-				h.out.Kinds[kind] = n / h.out.LastHour
-				h.out.LastRate += n / h.out.LastHour
-			}
-		}
-		return
 	}
 }
 
-func listed(sums map[[2]string]*historySum) (list []record.DiagnosisSeries) {
+func (h *history) listed(sums map[[2]string]*historySum) (list []record.DiagnosisSeries) {
 	keys := slices.SortedFunc(maps.Keys(sums), func(a, b [2]string) int {
 		return cmp.Or(cmp.Compare(a[0], b[0]), cmp.Compare(a[1], b[1]))
 	})
 	for _, key := range keys {
 		s := sums[key]
+		if key[0] == ofServer {
+			key[0] += h.out.Server
+		}
 		list = append(list, record.DiagnosisSeries{MaxAt: s.at, Series: record.Series{Source: key[0], Name: key[1],
 			Unit: record.UnitOf(key[1]),
 			Mean: s.sum / s.n, Max: s.max, Last: s.last}})

@@ -15,6 +15,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/plimsoll-bench/plimsoll/measure/anatomy"
+	"github.com/plimsoll-bench/plimsoll/record"
 )
 
 // numbersIn counts the numbers of a value of this test.
@@ -115,6 +116,94 @@ func TestHistory(t *testing.T) {
 			math.Abs(a.Share(anatomy.Unexplained)-0.25) > 0.01 {
 			t.Errorf("%s: %v of the time in page reads: %+v", name, share, a)
 		}
+	}
+}
+
+// moment is a sample of a server that has run some aggregations, and nothing else.
+func moment(host string, at, up time.Duration, aggregated int64) bson.D {
+	none := bson.D{{Key: "insert", Value: int64(0)}, {Key: "query", Value: int64(0)}, {Key: "update", Value: int64(0)},
+		{Key: "delete", Value: int64(0)}}
+	return bson.D{{Key: "start", Value: bson.NewDateTimeFromTime(testNow.Add(at))}, {Key: "serverStatus", Value: bson.D{
+		{Key: "host", Value: host}, {Key: "uptimeMillis", Value: up.Milliseconds()}, {Key: "opcounters", Value: none},
+		{Key: "metrics", Value: bson.D{{Key: "commands", Value: bson.D{{Key: "aggregate", Value: bson.D{{Key: "total",
+			Value: aggregated}}}}}}}}}}
+}
+
+func historyOf(t *testing.T, samples ...bson.D) *record.Diagnosis {
+	t.Helper()
+	dir := t.TempDir()
+	var file []byte
+	for _, d := range samples {
+		file = append(file, oneSample(t, d)...)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "metrics.2026-03-01T12-00-00Z-00000"), file, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	d, err := ReadHistory(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// The last hour is that of the last life, whatever the server was called before, and also if it is older now than it was
+// at the first sample of the hour before.
+func TestHistoryOfLives(t *testing.T) {
+	for _, names := range [][2]string{{"db1:27017", "db1:27017"}, {"5d1f2c:27017", "77ab01:27017"}} {
+		var samples []bson.D
+		for s := range int64(1800) { // idle
+			samples = append(samples, moment(names[0], time.Duration(s)*time.Second, time.Duration(s+1)*time.Second, 0))
+		}
+		for s := range int64(200) {
+			samples = append(samples, moment(names[1], time.Duration(1810+s)*time.Second, time.Duration(s+1)*time.Second,
+				100*s))
+		}
+		d := historyOf(t, samples...)
+		if math.Abs(d.LastRate-100) > 5 || math.Abs(d.Kinds["aggregate"]-100) > 5 || d.LastHour > 200 || d.Restarts != 1 ||
+			d.Server != names[1] || d.Samples != 2000 || len(d.Others) > 0 || (len(d.Names) == 1) != (names[0] != names[1]) {
+			t.Errorf("%v: %v/s in %v s, %d restarts, %s, %d samples, %v, %v", names, d.LastRate, d.LastHour, d.Restarts,
+				d.Server, d.Samples, d.Names, d.Others)
+		}
+		if math.Abs(d.PeakRate-100) > 5 || d.Rate < 5 || d.Rate > 15 {
+			t.Errorf("%v: mean %v/s, peak %v/s", names, d.Rate, d.PeakRate)
+		}
+	}
+}
+
+// A clock that is set back makes no peak, and what comes after it is read.
+func TestHistoryOfAClockThatIsSetBack(t *testing.T) {
+	const back = 600
+	var samples []bson.D
+	for s := range int64(2000) {
+		at := s
+		if s >= 1000 {
+			at -= back
+		}
+		samples = append(samples, moment("db1:27017", time.Duration(at)*time.Second+time.Duration(s/1000)*time.Millisecond,
+			time.Duration(at+5000)*time.Second, 100*s))
+	}
+	d := historyOf(t, samples...)
+	if math.Abs(d.PeakRate-100) > 5 || math.Abs(d.Rate-100) > 5 || math.Abs(d.LastRate-100) > 5 || d.SetBack != 1 ||
+		d.Samples != 2000 || d.Restarts+d.GapCount != 0 {
+		t.Errorf("mean %v/s, peak %v/s, last %v/s; clock set back %d times, %d samples, %d restarts, gaps %v", d.Rate, d.PeakRate,
+			d.LastRate, d.SetBack, d.Samples, d.Restarts, d.Gaps)
+	}
+}
+
+// Files of two servers in one directory: the samples of the second one are counted and left out. Those that the files
+// have twice are left out.
+func TestHistoryOfTwoServers(t *testing.T) {
+	var samples []bson.D
+	for s := range int64(100) {
+		at := time.Duration(s) * time.Second
+		samples = append(samples, moment("a:1", at, time.Hour+at, 10*s), moment("a:1", at, time.Hour+at, 10*s),
+			moment("b:1", at+time.Millisecond, time.Minute+at, 1000*s))
+	}
+	d := historyOf(t, samples...)
+	if d.Server != "a:1" || d.Samples != 100 || len(d.Others) != 1 || d.Others[0].Samples != 100 || d.SetBack+d.Restarts != 0 ||
+		math.Abs(d.Rate-10) > 1 {
+		t.Errorf("%s, %d samples, %v, clock set back %d times, %d restarts, %v/s", d.Server, d.Samples, d.Others, d.SetBack,
+			d.Restarts, d.Rate)
 	}
 }
 

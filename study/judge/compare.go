@@ -43,6 +43,7 @@ type Trial struct {
 	Block    int                // of its study, or 0
 	Values   map[string]float64 // by metric
 	NoAnswer []string           // metrics without an answer, see [NoAnswer]
+	AtLeast  []string           // metrics that are only known to be at least their value
 	Facts    Facts              // that should be equal
 	Why      string             // it does not count, "" if it does
 	Doubts   []string           // ids of its warnings

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/measure/stats"
 	"github.com/plimsoll-bench/plimsoll/record"
@@ -21,6 +22,9 @@ const minBefore = 3
 //   - equivalent: the level of the new record is within the margin of the earlier ones, by two one-sided tests.
 //   - worse or better: the record is not what one more is expected to be, and the difference is above the margin. A
 //     percentile without an answer is worse than all that have one.
+//
+// A value that is only known to be at least so high is a bound: a new one can only be better, and against earlier ones a
+// new one can only be worse. A metric that only the earlier records have is inconclusive.
 func Gate(h *record.HistoryReport, name string, margin float64) *record.Gate {
 	r := newRules(margin, 0)
 	var tests []*expected
@@ -53,6 +57,17 @@ func Gate(h *record.HistoryReport, name string, margin float64) *record.Gate {
 	if len(g.Metrics) > 0 {
 		g.Verdict = g.Metrics[0].Verdict
 	}
+	for _, m := range tests {
+		if m.missing {
+			g.Validity = append(g.Validity, measure.Finding{ID: "metric-missing", Severity: measure.Warning, Text: fmt.Sprintf(
+				"the new record has no value of %s, and %s before it have. Look into the record for the reason", m.Metric,
+				figure.Plural(m.N, "record"))})
+		}
+		if m.bound || m.bounds {
+			g.Validity = append(g.Validity, measure.Finding{ID: "only-at-least", Severity: measure.Note, Text: fmt.Sprintf(
+				"%s is only known to be at least its value in some records, so the new one cannot be called equivalent", m.Metric)})
+		}
+	}
 	few := slices.ContainsFunc(g.Metrics, func(m record.GateMetric) bool { return m.N < minBefore })
 	if few || len(g.Metrics) == 0 {
 		g.Validity = append(g.Validity, measure.Finding{ID: "few-records", Severity: measure.Warning, Text: fmt.Sprintf(
@@ -72,6 +87,8 @@ type expected struct {
 	record.GateMetric
 	value                 float64
 	known                 bool // there are enough earlier records
+	missing               bool // only earlier records have it
+	bound, bounds         bool // the new value, or earlier ones, are only known to be at least so high
 	next                  stats.Expected
 	back                  func(float64) float64 // from the scale of next
 	differs, same, margin float64
@@ -79,10 +96,7 @@ type expected struct {
 
 func newExpected(g *record.HistoryGroup, s *record.HistorySeries, at int, margin float64) (m *expected, ok bool) {
 	value, answered := g.Points[at].Values[s.Metric]
-	if !answered && !slices.Contains(g.Points[at].NoAnswer, s.Metric) {
-		return nil, false
-	}
-	m = &expected{margin: margin, value: value, GateMetric: record.GateMetric{Group: g.Name, Metric: s.Metric,
+	m = &expected{margin: margin, value: value, bound: slices.Contains(g.Points[at].AtLeast, s.Metric), GateMetric: record.GateMetric{Group: g.Name, Metric: s.Metric,
 		Unit: s.Unit, Higher: s.Higher, Verdict: record.Inconclusive, Course: []float64{}}}
 	if answered {
 		m.Value = &value
@@ -101,18 +115,27 @@ func newExpected(g *record.HistoryGroup, s *record.HistorySeries, at int, margin
 			m.Started = p.Started
 		}
 		m.Course = append(m.Course, x)
-		if k >= from {
-			before = append(before, x)
+		if k < from {
+			continue
 		}
+		m.N++
+		if slices.Contains(p.AtLeast, s.Metric) {
+			if m.bound { // nothing is known of two bounds
+				continue
+			}
+			m.bounds = true
+		}
+		before = append(before, x)
 	}
-	m.N = len(before)
 	switch {
 	case answered:
 		m.expect(before)
+	case !slices.Contains(g.Points[at].NoAnswer, s.Metric):
+		m.missing = true
 	case m.N >= minBefore:
 		m.Verdict = record.Worse
 	}
-	return m, true
+	return m, !m.missing || m.N >= minBefore
 }
 
 // expect tests the new value against the earlier ones, on logarithms unless a value has none.
@@ -164,6 +187,9 @@ func decideGate(all []*expected) []record.GateMetric {
 			m.Verdict = record.Better
 		default:
 			m.Verdict = record.Worse
+		}
+		if m.bound && m.Verdict != record.Better || m.bounds && m.Verdict != record.Worse {
+			m.Verdict = record.Inconclusive
 		}
 	}
 	metrics := []record.GateMetric{}

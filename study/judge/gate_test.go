@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
@@ -69,5 +70,47 @@ func TestGateWithoutAnswer(t *testing.T) {
 		if g.Verdict != want || len(g.Metrics) != 1 || g.Metrics[0].Value != nil {
 			t.Errorf("after %d records: %s, want %s: %+v", n, g.Verdict, want, g.Metrics)
 		}
+	}
+}
+
+// Searches that end at the highest rate that may be offered are evidence: a new line below them is worse, and one that is
+// only known to be at least so high is never worse.
+func TestGateOfBounds(t *testing.T) {
+	for name, c := range map[string]struct {
+		values []float64
+		bounds []int
+		want   record.Verdict
+	}{
+		"a line below those that hold at least":  {[]float64{5000, 5000, 5000, 5000, 3000}, []int{0, 1, 2, 3}, record.Worse},
+		"all hold at least so much":              {[]float64{5000, 5000, 5000, 5000, 5000}, []int{0, 1, 2, 3, 4}, record.Inconclusive},
+		"as high as those that hold at least":    {[]float64{5000, 5000, 5000, 5000, 7000}, []int{0, 1, 2, 3}, record.Inconclusive},
+		"at least more than before":              {[]float64{3000, 3010, 2990, 3005, 5000}, []int{4}, record.Better},
+		"at least less than before":              {[]float64{5000, 5010, 4990, 5005, 3000}, []int{4}, record.Inconclusive},
+		"at least so much, after lines and none": {[]float64{5000, 5010, 4990, 9000, 5000}, []int{3, 4}, record.Inconclusive},
+	} {
+		h := before(c.values...)
+		for _, i := range c.bounds {
+			h.Groups[0].Points[i].AtLeast = []string{"throughput"}
+		}
+		g := Gate(h, fmt.Sprint(len(c.values)-1), 0.03)
+		if g.Verdict != c.want || !hasFinding(g.Validity, "only-at-least", measure.Note) ||
+			hasFinding(g.Validity, "few-records", measure.Warning) {
+			t.Errorf("%s: %s, want %s: %+v %v", name, g.Verdict, c.want, g.Metrics, g.Validity)
+		}
+	}
+}
+
+// A metric that the new record lacks is not passed over: the others alone do not make it equivalent.
+func TestGateOfAMissingMetric(t *testing.T) {
+	values := []float64{1000, 1010, 990, 1005, 995, 1000, 1006, 994, 1002, 998, 993}
+	h := before(values...)
+	g := &h.Groups[0]
+	g.Series = append(g.Series, record.HistorySeries{Metric: "kill:secondary.line", Unit: "1/s", Higher: true})
+	for i := range g.Points[:len(values)-1] {
+		g.Points[i].Values["kill:secondary.line"] = 800
+	}
+	got := Gate(h, fmt.Sprint(len(values)-1), 0.03)
+	if got.Verdict != record.Inconclusive || len(got.Metrics) != 2 || !hasFinding(got.Validity, "metric-missing", measure.Warning) {
+		t.Errorf("%s: %+v %v", got.Verdict, got.Metrics, got.Validity)
 	}
 }

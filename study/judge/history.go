@@ -176,7 +176,7 @@ func newPoints(sides []*Side, asked []string, r rules) *points {
 		g.Points = append(g.Points, newPoint(s, metrics, r))
 	}
 	for _, m := range metrics {
-		if s := newSeries(m, g.Points); s.N > 0 {
+		if s, bounds := newSeries(m, g.Points); s.N+bounds > 0 {
 			g.series = append(g.series, s)
 		}
 	}
@@ -211,6 +211,9 @@ func newPoint(s *Side, metrics []Metric, r rules) record.HistoryPoint {
 		if x, _, _ := typical(m, figuresOf(trials, m.Name), r); x != nil {
 			p.Values[m.Name] = *x
 		}
+		if slices.ContainsFunc(trials, func(t Trial) bool { return slices.Contains(t.AtLeast, m.Name) }) {
+			p.AtLeast = append(p.AtLeast, m.Name)
+		}
 	}
 	return p
 }
@@ -225,22 +228,28 @@ func figuresOf(trials []Trial, metric string) []float64 {
 	return xs
 }
 
-func newSeries(m Metric, points []record.HistoryPoint) series {
-	s := series{HistorySeries: record.HistorySeries{Metric: m.Name, Unit: m.Unit, Higher: m.Higher,
+// newSeries returns the course of a metric. Values that are only known to be at least so high are not in it: bounds is
+// their number.
+func newSeries(m Metric, points []record.HistoryPoint) (s series, bounds int) {
+	s = series{HistorySeries: record.HistorySeries{Metric: m.Name, Unit: m.Unit, Higher: m.Higher,
 		Changes: []record.HistoryChange{}}}
 	for i, p := range points {
-		if x, ok := p.Values[m.Name]; ok {
+		x, ok := p.Values[m.Name]
+		switch {
+		case ok && slices.Contains(p.AtLeast, m.Name): // no change is known from it
+			bounds++
+		case ok:
 			s.values, s.at = append(s.values, x), append(s.at, i)
 		}
 	}
 	if s.N = len(s.values); s.N == 0 {
-		return s
+		return s, bounds
 	}
 	s.Median, s.Latest = measure.Median(s.values), s.values[len(s.values)-1]
 	if s.Median != 0 {
 		s.Spread = (slices.Max(s.values) - slices.Min(s.values)) / s.Median
 	}
-	return s
+	return s, bounds
 }
 
 // findChanges finds the changes of one metric of a group, which is one of r.tests that are judged together.

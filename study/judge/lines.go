@@ -37,6 +37,8 @@ func (s *Source) capacity() Side {
 		switch l := &c.Lines[i]; {
 		case l.Has() && l.Status == record.LineFound:
 			t.Values[lineMetric(l.Name)] = l.Rate
+		case l.Has() && l.Status == record.LineAtLeast:
+			t.Values[lineMetric(l.Name)], t.AtLeast = l.Rate, append(t.AtLeast, lineMetric(l.Name))
 		case l.Status == record.LineNone: // no rate holds, which is worse than each that does
 			t.NoAnswer = append(t.NoAnswer, lineMetric(l.Name))
 		}

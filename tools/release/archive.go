@@ -45,9 +45,22 @@ func (r *release) examples() ([]entry, error) {
 	return r.tree("examples", "examples", func(name string) bool { return path.Ext(name) != ".go" })
 }
 
-// tree lists the files below a folder of the clone that want takes, with names below as.
+// tree lists the files below a folder of the clone that want takes, with names below as. Files that are not in the
+// repository, such as records of runs, are left out.
 func (r *release) tree(folder, as string, want func(name string) bool) (list []entry, err error) {
 	root := filepath.Join(r.top, folder)
+	if said, err := r.run(r.top, nil, "git", "ls-files", "-z", "--", folder); err == nil && said != "" {
+		for _, name := range strings.FieldsFunc(said, func(c rune) bool { return c == 0 }) {
+			below, err := filepath.Rel(folder, filepath.FromSlash(name))
+			if err != nil {
+				return nil, err
+			}
+			if want(name) {
+				list = append(list, entry{path.Join(as, filepath.ToSlash(below)), filepath.Join(r.top, name), 0o644})
+			}
+		}
+		return list, nil
+	}
 	err = filepath.WalkDir(root, func(file string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || !want(file) {
 			return err

@@ -129,8 +129,10 @@ func (r *release) program(system, arch string) (string, error) {
 	if _, err := os.Stat(out); err == nil {
 		return out, nil
 	}
-	_, err := r.run(r.top, []string{"GOOS=" + system, "GOARCH=" + arch, "CGO_ENABLED=0"},
-		"go", "build", "-trimpath", "-ldflags=-s -w", "-o", out, "./cmd/plimsoll")
+	env := []string{"GOOS=" + system, "GOARCH=" + arch, "CGO_ENABLED=0"}
+	// For all processors of an architecture, whatever the environment of the builder says.
+	env = append(env, "GOAMD64=v1", "GOARM64=v8.0", "GOEXPERIMENT=")
+	_, err := r.run(r.top, env, "go", "build", "-trimpath", "-ldflags=-s -w", "-o", out, "./cmd/plimsoll")
 	return out, err
 }
 
