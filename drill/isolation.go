@@ -46,7 +46,7 @@ func (r *round) prepareTransactions(ctx context.Context) error {
 		length += r.spec.Recovery.Std()
 	}
 	k := transactions.New(transactions.Options{Mark: r.result.Mark, Seed: asked.Workload.Seed, Length: length,
-		Writers: max(1, int(asked.Load.Workers))})
+		Writers: max(1, int(asked.Load.Workers)), Times: r.target.givesTimes()})
 	r.operations.observed.keeper = k
 	if r.target.sharded() && r.target.lab != nil {
 		err := run.SpreadOver(ctx, r.target.uri, asked, []string{transactions.Collection}, true, r.drill.progress.Step)

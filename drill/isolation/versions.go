@@ -352,13 +352,18 @@ func (c *check) serverOrder(in *chain) {
 	}
 }
 
-// snapshotTimes compares what transactions read with the times of their snapshots.
+// snapshotTimes compares what transactions read with the times of their snapshots. Without such a time, a transaction
+// that writes has read what was committed before its own commit.
 func (c *check) snapshotTimes() {
 	for i := range c.reads {
 		r := &c.reads[i]
-		at := c.h.Transactions[r.transaction].ReadTime
+		one := &c.h.Transactions[r.transaction]
+		at, known := one.ReadTime, one.ReadTime != 0
 		in := c.chains[r.key]
-		if at == 0 || in == nil {
+		if !known {
+			at = one.CommitTime - 1
+		}
+		if !known && one.CommitTime == 0 || in == nil {
 			continue
 		}
 		if v := in.at(r.n); v != nil && v.writer != nobody && c.h.Transactions[v.writer].CommitTime > at {
@@ -366,7 +371,7 @@ func (c *check) snapshotTimes() {
 			continue
 		}
 		next, adjacent := in.next(r.n)
-		if next == nil || !adjacent || next.writer == r.transaction {
+		if !known || next == nil || !adjacent || next.writer == r.transaction {
 			continue
 		}
 		if commit := c.h.Transactions[next.writer].CommitTime; commit != 0 && commit <= at {

@@ -54,6 +54,12 @@ func (s *session) settle(_ *workload.Op, st *load.Settlement) {
 	if t.Outcome == isolation.Committed {
 		// A read without a register is in the count of wrong reads. What else the transaction read is not known.
 		t.Ops = slices.DeleteFunc(t.Ops, func(o isolation.Op) bool { return !o.Write && o.N < 0 })
+		if s.k.o.Times {
+			t.ReadTime = st.SnapshotTime
+			if slices.ContainsFunc(t.Ops, func(o isolation.Op) bool { return o.Write }) {
+				t.CommitTime = st.OperationTime
+			}
+		}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

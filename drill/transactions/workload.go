@@ -25,17 +25,20 @@ const (
 	look          // reads two to six
 	mix           // reads two and changes one of them
 	alone         // changes one, outside of transactions
+	past          // reads one, at a time that the server chooses and returns
 )
 
 // Classes are the classes of operations of the workload.
 func Classes() []workload.Class {
-	return []workload.Class{{Name: "transfer"}, {Name: "snapshot"}, {Name: "mixed"}, {Name: "write"}}
+	return []workload.Class{{Name: "transfer"}, {Name: "snapshot"}, {Name: "mixed"}, {Name: "write"}, {Name: "read"}}
 }
 
-// The shares of the classes in percent. The rest are writes outside of transactions.
+// The shares of the classes in percent. The rest are writes outside of transactions. Where the server has no times,
+// there are no reads of the past, but as many more of the class before.
 const (
 	modifyShare = 45
-	lookShare   = 30
+	lookShare   = 25
+	pastShare   = 5
 	mixShare    = 20
 )
 
@@ -53,6 +56,9 @@ type Options struct {
 	Seed    uint64
 	Length  time.Duration // planned, of the load
 	Writers int
+	// Times says that the server gives the time of each commit and of each snapshot, as a replica set does since MongoDB
+	// 5.0.
+	Times bool
 }
 
 // Keeper makes the workload of one process and keeps what its transactions did.
@@ -219,12 +225,16 @@ func (s *session) next(op *workload.Op) {
 		for i := range n {
 			s.write(s.current.Ops[i].Key)
 		}
-	case kind < modifyShare+lookShare:
+	case kind < modifyShare+pastShare && s.k.o.Times:
+		op.Class, op.Transaction, s.current.Past = past, false, true
+		s.read(s.key())
+		s.requests[0].Concern = ofSnapshot
+	case kind < modifyShare+pastShare+lookShare:
 		op.Class = look
 		for range 2 + int(r>>32%5) {
 			s.read(s.key())
 		}
-	case kind < modifyShare+lookShare+mixShare:
+	case kind < modifyShare+pastShare+lookShare+mixShare:
 		op.Class = mix
 		s.read(s.key())
 		s.read(s.key())
@@ -242,6 +252,9 @@ func (s *session) next(op *workload.Op) {
 	}
 	op.Requests = s.requests
 }
+
+// ofSnapshot makes the server choose a time at which a majority had what is read, and return it.
+var ofSnapshot = &workload.Concern{Read: "snapshot"}
 
 // reuseBuffer returns a buffer of a list that keeps its buffers.
 func reuseBuffer(list *[][]byte) []byte {

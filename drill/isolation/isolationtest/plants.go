@@ -46,6 +46,7 @@ var Plants = []Plant{
 	{Name: "torn", Classes: []isolation.Class{isolation.Torn}, Into: torn},
 	{Name: "lost", Classes: []isolation.Class{isolation.Lost}, Into: lost},
 	{Name: "server-order", Classes: []isolation.Class{isolation.ServerOrder}, Into: serverOrder},
+	{Name: "server-snapshot", Classes: []isolation.Class{isolation.ServerOrder}, Into: serverSnapshot},
 }
 
 // place is a version of a history that a committed transaction wrote with a known predecessor.
@@ -109,7 +110,7 @@ func (s *Simulation) at(key uint32, n int64) isolation.Op {
 
 // reads makes a transaction one that reads certain versions and nothing else.
 func (s *Simulation) reads(t int, ops ...isolation.Op) {
-	s.Transactions[t].Ops, s.Transactions[t].ReadTime = ops, 0
+	s.Transactions[t].Ops, s.Transactions[t].ReadTime, s.Transactions[t].Past = ops, 0, false
 }
 
 // readable reports whether a version is one that others may read: the last of its transaction.
@@ -423,6 +424,44 @@ func lost(s *Simulation) bool {
 	}
 	s.undo(x)
 	return true
+}
+
+// serverSnapshot lets the server give a snapshot a time before a version that was read, or after the next one.
+func serverSnapshot(s *Simulation) bool {
+	r, at := 0, uint64(0)
+	r = s.readOnly(func(r int) bool {
+		if s.Transactions[r].ReadTime == 0 {
+			return false
+		}
+		for _, o := range s.Transactions[r].Ops {
+			if commit := s.commitTime(o.Key, o.N); commit != 0 {
+				at = commit - 1
+				return true
+			}
+			if at = s.commitTime(o.Key, o.N+1); at != 0 {
+				return true
+			}
+		}
+		return false
+	})
+	if r < 0 {
+		return false
+	}
+	s.Transactions[r].ReadTime = at
+	return true
+}
+
+// commitTime is the time that the server gave to the writer of a version, 0 if it is not known.
+func (s *Simulation) commitTime(key uint32, n int64) uint64 {
+	if n < 0 || n >= int64(len(s.keys[key])) {
+		return 0
+	}
+	for _, t := range s.Transactions {
+		if slices.ContainsFunc(t.Ops, func(o isolation.Op) bool { return o.Write && o.ID == s.keys[key][n].id }) {
+			return t.CommitTime
+		}
+	}
+	return 0
 }
 
 // serverOrder exchanges the times of two transactions that wrote the same key one after the other.
