@@ -79,6 +79,7 @@ type check struct {
 	keys         []uint32 // of chains, in order
 	completeKeys int64
 	reads        []read
+	rolled       int    // versions
 	inCycle      []bool // transactions of forbidden cycles
 }
 
@@ -89,6 +90,7 @@ func Check(h *History, promise Promise) Verdict {
 	c.decideUnknown()
 	c.observe()
 	c.order()
+	c.rolledBackReads()
 	c.snapshotTimes()
 	c.torn()
 	edges := c.dependencies()

@@ -82,9 +82,9 @@ func (s *serial) check(k *Keeper, promise isolation.Promise) (v isolation.Verdic
 		}
 		final[epoch] = append(final[epoch], isolation.Op{Key: number, N: doc[0], ID: isolation.ID(doc[1])})
 	}
-	for epoch, h := range k.Take(k.Epochs()) {
-		h.Final = final[epoch]
-		v.Add(isolation.Check(&h, promise))
+	for _, e := range k.Take(k.Epochs()) {
+		e.Final = final[e.Number]
+		v.Add(isolation.Check(&e.History, promise))
 	}
 	return v
 }

@@ -108,10 +108,11 @@ func Mark(doc []byte) (mark uint32, ok bool) {
 	return uint32(value), first && second && third && uint32(id>>32) == uint32(value)
 }
 
-// appendID appends the element _id of a register: the mark of the round and the key, mixed so that neighbours are on
-// different shards.
+// id is the _id of a register: the mark of the round and the key, mixed so that neighbours are on different shards.
+func (k *Keeper) id(key uint32) int64 { return int64(k.o.Mark)<<32 | int64(key*2654435761) }
+
 func (k *Keeper) appendID(dst []byte, key uint32) []byte {
-	return bsoncore.AppendInt64Element(dst, "_id", int64(k.o.Mark)<<32|int64(key*2654435761))
+	return bsoncore.AppendInt64Element(dst, "_id", k.id(key))
 }
 
 // Begin says when the load begins.
@@ -174,8 +175,6 @@ type session struct {
 
 	// of the transaction under way
 	current    isolation.Transaction
-	epoch      int
-	under      bool
 	at         []int // of each request, its operation in current; -1 for none
 	requests   []workload.Request
 	filters    [][]byte
@@ -208,9 +207,16 @@ func (s *session) key() uint32 {
 	}
 }
 
+// begin begins a transaction in the epoch of now. An epoch is closed only if no session can begin in it any more.
+func (s *session) begin() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.epoch, s.under = s.k.now(), true
+}
+
 func (s *session) next(op *workload.Op) {
 	s.current = isolation.Transaction{Session: int32(s.number)}
-	s.epoch, s.under = s.k.now(), true
+	s.begin()
 	s.requests, s.at = s.requests[:0], s.at[:0]
 	s.filters, s.changes, s.statements = s.filters[:0], s.changes[:0], s.statements[:0]
 	r := s.random()

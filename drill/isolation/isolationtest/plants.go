@@ -45,6 +45,7 @@ var Plants = []Plant{
 	{Name: "duplicate", Classes: []isolation.Class{isolation.Duplicate}, Into: duplicate},
 	{Name: "torn", Classes: []isolation.Class{isolation.Torn}, Into: torn},
 	{Name: "lost", Classes: []isolation.Class{isolation.Lost}, Into: lost},
+	{Name: "rolled-back", Classes: []isolation.Class{isolation.DirtyRead}, Into: rolledBack},
 	{Name: "server-order", Classes: []isolation.Class{isolation.ServerOrder}, Into: serverOrder},
 	{Name: "server-snapshot", Classes: []isolation.Class{isolation.ServerOrder}, Into: serverSnapshot},
 }
@@ -163,6 +164,21 @@ func dirtyWrite(s *Simulation) bool {
 
 func dirtyRead(s *Simulation) bool {
 	return s.shows(isolation.Aborted, func(isolation.Op, []isolation.Op) bool { return true })
+}
+
+// rolledBack takes back an acknowledged version that another transaction read, and nobody replaced.
+func rolledBack(s *Simulation) bool {
+	x := s.written(func(p place) bool { return p.N+1 == int64(len(s.keys[p.key])) && s.readable(p.key, p.N-1) })
+	if x == nil {
+		return false
+	}
+	r := s.readOnly(func(r int) bool { return s.Transactions[r].Ended > s.Transactions[x.t].Ended })
+	if r < 0 {
+		return false
+	}
+	s.reads(r, s.at(x.key, x.N))
+	s.undo(x)
+	return true
 }
 
 func intermediate(s *Simulation) bool {
@@ -451,13 +467,14 @@ func serverSnapshot(s *Simulation) bool {
 	return true
 }
 
-// commitTime is the time that the server gave to the writer of a version, 0 if it is not known.
+// commitTime is the time that the server gave to the writer of a version, 0 if that or the place of the version is not
+// known.
 func (s *Simulation) commitTime(key uint32, n int64) uint64 {
 	if n < 0 || n >= int64(len(s.keys[key])) {
 		return 0
 	}
 	for _, t := range s.Transactions {
-		if slices.ContainsFunc(t.Ops, func(o isolation.Op) bool { return o.Write && o.ID == s.keys[key][n].id }) {
+		if slices.ContainsFunc(t.Ops, func(o isolation.Op) bool { return o.Write && !o.Blind && o.ID == s.keys[key][n].id }) {
 			return t.CommitTime
 		}
 	}
