@@ -130,7 +130,7 @@ func (e *epochs) result(promise isolation.Promise, why string, shift int64) *rec
 	s := &e.sum
 	out := &record.IsolationResult{Promise: promise.String(), Why: why, Transactions: s.Transactions, Committed: s.Committed,
 		Unknown: s.Unknown, Aborted: s.Aborted, Reads: s.Reads, Edges: s.Edges, Registers: s.Keys, Complete: s.CompleteKeys,
-		Seconds: e.took.Seconds()}
+		Timed: s.Timed, Seconds: e.took.Seconds()}
 	for class, n := range s.Counts {
 		if n == 0 {
 			continue

@@ -19,6 +19,8 @@ type IsolationResult struct {
 	// Reads are versions that committed transactions read, Edges the dependencies between transactions.
 	Reads int64 `json:"reads"`
 	Edges int64 `json:"edges"`
+	// Timed are transactions whose commit or snapshot has a time of the server, which was compared with the data.
+	Timed int64 `json:"timed,omitempty"`
 	// Registers are documents that were used, and Complete those of which every version was seen. Only there a missing
 	// write is noticed by the transactions alone.
 	Registers int64 `json:"registers"`

@@ -46,6 +46,10 @@ func drillIsolation(r *record.DrillRound) Section {
 		fmt.Sprintf("%s committed, %s were aborted, and %s have no answer, and no read saw them. They made %s and %s between them. "+
 			"Judging took %s.", figure.Plural(int(i.Committed), "transaction"), figure.Count(i.Aborted), figure.Count(i.Unknown),
 			figure.Plural(int(i.Reads), "read"), figure.Plural(int(i.Edges), "dependency"), seconds(i.Seconds)))
+	if i.Timed > 0 {
+		s.Lines = append(s.Lines, fmt.Sprintf("The server gave times to %s, commits and snapshot reads, which were compared "+
+			"with the data.", figure.Plural(int(i.Timed), "transaction")))
+	}
 	if i.Complete < i.Registers {
 		s.Lines = append(s.Lines, fmt.Sprintf("Every version was seen of %s of %s documents. Only there transactions alone show a missing "+
 			"write; the ledger counts all of them.", figure.Count(i.Complete), figure.Count(i.Registers)))
