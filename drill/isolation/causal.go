@@ -33,7 +33,7 @@ func (c *check) causal(edges []edge) {
 				own[i] = max(own[i], n)
 			}
 		}
-		if c.h.Transactions[t].Outcome != Committed {
+		if c.h.Transactions[t].Outcome != Committed || c.h.Transactions[t].Past {
 			continue // its session does not know it; it carries the past of what it wrote
 		}
 		s := sessions[c.h.Transactions[t].Session]
@@ -43,7 +43,7 @@ func (c *check) causal(edges []edge) {
 	for i := range c.reads {
 		r := &c.reads[i]
 		p := previous[r.transaction]
-		if p == nobody || c.h.Transactions[r.transaction].Past || position[r.transaction] == 0 { // the first one, or in a cycle, which was found
+		if p == nobody || position[r.transaction] == 0 { // the first one, or in a cycle, which was found
 			continue
 		}
 		past := clocks[int(p)*k : int(p+1)*k]

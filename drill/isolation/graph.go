@@ -81,7 +81,7 @@ func (c *check) sessions() (edges []edge) {
 		if last != nobody && all[last].Ended <= all[t].Began && !all[t].Past {
 			edges = append(edges, edge{from: last, to: t, kind: Session})
 		}
-		if all[t].Outcome == Committed && all[t].Ended > 0 {
+		if all[t].Outcome == Committed && all[t].Ended > 0 && !all[t].Past {
 			last = t
 		}
 	}
