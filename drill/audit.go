@@ -100,7 +100,7 @@ func (r *round) audit(ctx context.Context) string {
 	}
 	r.guarantees().complete(result.Judged, r.clock.shift)
 	r.result.Ledger = result
-	if own.keeper != nil {
+	if r.epochs != nil {
 		if r.result.Isolation, err = r.isolation(ctx, final); err != nil {
 			a.broken = append(a.broken, "the transactions were not judged: "+oneLine(err))
 		}

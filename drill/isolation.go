@@ -46,8 +46,9 @@ func (r *round) prepareTransactions(ctx context.Context) error {
 		length += r.spec.Recovery.Std()
 	}
 	k := transactions.New(transactions.Options{Mark: r.result.Mark, Seed: asked.Workload.Seed, Length: length,
-		Writers: max(1, int(asked.Load.Workers))})
+		Writers: max(1, int(asked.Load.Workers)), Times: r.target.givesTimes()})
 	r.operations.observed.keeper = k
+	r.epochs = newEpochs(k, settingsPromise(asked.Durability.ReadConcern, r.target.sharded()))
 	if r.target.sharded() && r.target.lab != nil {
 		err := run.SpreadOver(ctx, r.target.uri, asked, []string{transactions.Collection}, true, r.drill.progress.Step)
 		if err != nil {
@@ -82,59 +83,22 @@ func (r *round) prepareTransactions(ctx context.Context) error {
 
 // isolation judges the transactions of a round with the registers of the final read.
 func (r *round) isolation(ctx context.Context, final *source) (*record.IsolationResult, error) {
-	k := r.operations.observed.keeper
+	k := r.epochs.keeper
 	last := make([][]isolation.Op, k.Epochs())
 	err := final.Scan(ctx, transactions.Collection, func(doc []byte) error {
-		key, epoch, ok := k.Key(doc)
-		if !ok {
-			return nil
+		o, epoch, err := register(k, doc)
+		if epoch >= 0 && err == nil {
+			last[epoch] = append(last[epoch], o)
 		}
-		n, id, ok := transactions.Register(doc)
-		if !ok {
-			return fmt.Errorf("the register %d has no n and v", key)
-		}
-		last[epoch] = append(last[epoch], isolation.Op{Key: key, N: n, ID: id})
-		return nil
+		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	began := time.Now()
+	r.epochs.end(last)
 	promise, why := r.guarantees().isolation()
-	out := &record.IsolationResult{Promise: promise.String(), Why: why}
-	sum := isolation.Verdict{Promise: promise}
-	classes := map[isolation.Class]*record.IsolationAnomaly{}
-	var shown isolation.History // the first one with what must not be, or the first one
-	for epoch, h := range k.Take(k.Epochs()) {
-		h.Final = last[epoch]
-		v := isolation.Check(&h, promise)
-		if shown.Transactions == nil || v.Forbidden() > 0 && sum.Forbidden() == 0 {
-			shown = h
-		}
-		sum.Add(v)
-		for _, e := range v.Examples {
-			a := classes[e.Class]
-			if a == nil {
-				a = &record.IsolationAnomaly{}
-				classes[e.Class] = a
-			}
-			if len(a.Examples) < isolation.MostExamples {
-				a.Examples = append(a.Examples, h.Text(e, -r.clock.shift))
-			}
-		}
-	}
-	for class, n := range sum.Counts {
-		if n > 0 {
-			c := isolation.Class(class)
-			a := classes[c]
-			a.Class, a.Count, a.Forbidden = c.String(), n, promise.Forbids(c)
-			out.Anomalies = append(out.Anomalies, *a)
-		}
-	}
-	out.Transactions, out.Committed, out.Unknown, out.Aborted = sum.Transactions, sum.Committed, sum.Unknown, sum.Aborted
-	out.Reads, out.Edges, out.Registers, out.Complete = sum.Reads, sum.Edges, sum.Keys, sum.CompleteKeys
-	out.Seconds = time.Since(began).Seconds()
-	if out.Exported, err = r.export(shown); err != nil {
+	out := r.epochs.result(promise, why, r.clock.shift)
+	if out.Exported, err = r.export(r.epochs.shown); err != nil {
 		r.drill.find("history-unsaved", measure.Warning, "the history of transactions of round %d could not be saved for other "+
 			"checkers: %v", r.result.Number, err)
 	}
@@ -144,13 +108,12 @@ func (r *round) isolation(ctx context.Context, final *source) (*record.Isolation
 // mostExported is how many transactions are saved for other checkers, whose lists grow with the square of it.
 const mostExported = 1000
 
-// export saves the begin of a history for other checkers, and returns its files.
+// export saves a history for other checkers, and returns its files.
 func (r *round) export(h isolation.History) (files []string, err error) {
 	dir := filepath.Join(r.drill.o.Dir, "transactions")
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
-	h = h.Begin(mostExported)
 	for _, format := range isolation.Formats {
 		name := fmt.Sprintf("round-%d.%s", r.result.Number, format)
 		var text bytes.Buffer
@@ -168,7 +131,8 @@ func (r *round) export(h isolation.History) (files []string, err error) {
 // isolation returns what MongoDB promises for the transactions of a round, and why.
 func (g *guarantees) isolation() (isolation.Promise, string) {
 	set, why := g.target.replicaSet(g.primaries.sees, g.members)
-	concern := g.asked.ReadConcern
+	concern, sharded := g.asked.ReadConcern, g.target.sharded()
+	promise := settingsPromise(concern, sharded)
 	switch {
 	case !set:
 		return isolation.Nothing, why
@@ -176,16 +140,29 @@ func (g *guarantees) isolation() (isolation.Promise, string) {
 		return isolation.Nothing, "a commit with less than w:majority promises nothing across a failover"
 	case !g.majorityLasts():
 		return isolation.Nothing, "so many members failed at once that even commits of a majority may be lost"
-	case g.target.sharded() && concern == "snapshot":
-		// The router takes the newest time that it knows as that of the snapshot, which another router may be ahead of.
-		return isolation.Snapshot, "read concern snapshot and w:majority on a sharded cluster: one snapshot for all shards, which may be " +
+	case sharded && concern == "snapshot":
+		return promise, "read concern snapshot and w:majority on a sharded cluster: one snapshot for all shards, which may be " +
 			"older than what another router has shown"
-	case g.target.sharded():
-		return isolation.ReadCommitted, "read concern " + concern + " has no common snapshot of the shards"
+	case sharded:
+		return promise, "read concern " + concern + " has no common snapshot of the shards"
 	case concern == "snapshot":
-		return isolation.StrongSnapshot, "read concern snapshot and w:majority on a replica set, with the reads on the primary"
+		return promise, "read concern snapshot and w:majority on a replica set, with the reads on the primary"
 	}
-	return isolation.Snapshot, "w:majority on a replica set; each transaction reads one snapshot of the primary with every read concern"
+	return promise, "w:majority on a replica set; each transaction reads one snapshot of the primary with every read concern"
+}
+
+// settingsPromise is what MongoDB promises for transactions with w:majority, if no majority fails.
+func settingsPromise(concern string, sharded bool) isolation.Promise {
+	switch {
+	case sharded && concern == "snapshot":
+		// The router takes the newest time that it knows as that of the snapshot, which another router may be ahead of.
+		return isolation.Snapshot
+	case sharded:
+		return isolation.ReadCommitted
+	case concern == "snapshot":
+		return isolation.StrongSnapshot
+	}
+	return isolation.Snapshot
 }
 
 // isolationText is the sentence about transactions that held.

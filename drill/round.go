@@ -37,6 +37,7 @@ type round struct {
 	redundancy *redundancy // when the lab is as before
 	operations *operations // what the load did
 	seeds      *seeds      // nil without a server
+	epochs     *epochs     // of the workload transactions, otherwise nil
 	unanswered unanswered  // waits after which something is not known
 
 	began time.Time // of the load
@@ -219,6 +220,7 @@ func (r *round) load(ctx, after context.Context) (*record.Run, error) {
 		if r.scheduler.hasEvents() {
 			group.Go(func() { r.goesOn(watching) })
 		}
+		group.Go(func() { r.releases(watching) })
 		group.Go(func() {
 			if r.target.platform != nil {
 				r.redundancy.watch(watching, after)

@@ -95,7 +95,7 @@ func judgeTransactions(t *trial, s *isolationtest.Simulation, promise isolation.
 	v := isolation.Check(&s.History, promise)
 	for _, e := range v.Examples {
 		if e.Forbidden {
-			t.say("%q", s.Text(e, 0))
+			t.say("%+v", s.Words(e, 0))
 		}
 	}
 	if v.Forbidden() > 0 {

@@ -26,6 +26,9 @@ type Settlement struct {
 	Due, Sent, Ended int64
 	// Server is host:port of the server of the last request, "" if it is unknown.
 	Server string
+	// OperationTime and SnapshotTime are those of the last reply (see [store.Result]), if no request failed. They are 0 if
+	// the last request was sent more than once: then the time is later than the effect.
+	OperationTime, SnapshotTime uint64
 	// Abandoned means that the session did not return and its worker was abandoned. A write among the
 	// requests may still be applied, long after Ended.
 	Abandoned bool

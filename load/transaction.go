@@ -9,7 +9,8 @@ import (
 
 // commits is what is known about the commits of the current transaction.
 type commits struct {
-	doubt bool // one may have been applied, and no later reply has decided it
+	doubt  bool // one may have been applied, and no later reply has decided it
+	resent bool // the last one is a repetition
 }
 
 // undo decides what follows a failed request of a transaction, as drivers do. A transient error repeats the transaction
@@ -24,9 +25,10 @@ func (w *worker) undo(i int, limit time.Time, c *commits) (next int, again bool)
 		c.doubt = false
 	case commit:
 		c.doubt = c.doubt || w.res.Outcome == store.Indeterminate
+		c.resent = true
 		return last, w.res.UnknownCommit() && w.total.Retries < mostRepeats
 	}
-	w.settlement.Confirmed = 0
+	w.settlement.Confirmed, c.resent = 0, false
 	if !commit {
 		transient := w.res.TransientTransaction(false)
 		giveUp := workload.Request{Verb: workload.Abort, Class: workload.NoClass, Concern: w.op.Requests[i].Concern}

@@ -60,6 +60,7 @@ func TestTransactions(t *testing.T) {
 					sent.WriteByte(c.req.Verb.String()[0])
 					reply := tc.replies[min(int(c.n), len(tc.replies)-1)]
 					res.Outcome, res.Reason, res.Code, res.Labels = reply.Outcome, reply.Reason, reply.Code, reply.Labels
+					res.Attempts, res.OperationTime = 1, uint64(c.n)+1
 				})
 				var settled []Settlement
 				cfg := Config{Workers: 1, Operations: 1, PlainTimers: true, Observe: func(int) Observer {
@@ -73,6 +74,14 @@ func TestTransactions(t *testing.T) {
 				}
 				if len(settled) != 1 || settled[0].Outcome != tc.outcome || settled[0].Undone != tc.undone {
 					t.Errorf("%+v, want the outcome %v, undone %v", settled, tc.outcome, tc.undone)
+				}
+				// The second answer to a commit has a later time than the commit.
+				time := uint64(0)
+				if tc.outcome == store.OK && !strings.HasSuffix(tc.sent, "cc") {
+					time = uint64(len(tc.sent))
+				}
+				if got := settled[0].OperationTime; got != time {
+					t.Errorf("the server's time is %d, want %d", got, time)
 				}
 				confirmed := 0
 				if tc.outcome == store.OK {

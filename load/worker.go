@@ -205,6 +205,7 @@ func (w *worker) exchange(start, deadline int64) (store.Outcome, int64) {
 	limit := w.pool.base.Add(time.Duration(deadline))
 	outcome, begin, end := store.OK, start, start
 	var commits commits
+	w.settlement.OperationTime, w.settlement.SnapshotTime = 0, 0
 	for i := 0; i < len(w.op.Requests); i++ {
 		if begin != start && !w.kept(deadline) {
 			return store.Failed, end
@@ -243,6 +244,9 @@ func (w *worker) exchange(start, deadline int64) (store.Outcome, int64) {
 		if begin = w.resumed; compared || heard { // verifying is not part of the next request
 			begin = w.pool.now()
 		}
+	}
+	if outcome == store.OK && w.res.Attempts == 1 && !commits.resent {
+		w.settlement.OperationTime, w.settlement.SnapshotTime = w.res.OperationTime, w.res.SnapshotTime
 	}
 	return outcome, end
 }

@@ -488,6 +488,7 @@ func (r *runner) storeConfig() store.Config {
 		Concern:  Concern(r.spec.Durability),
 		Sessions: r.sessions(),
 		Timeout:  r.config.Timeout,
+		Times:    r.spec.Workload.Name == spec.WorkloadTransactions,
 	}
 }
 

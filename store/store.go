@@ -64,6 +64,10 @@ type Result struct {
 	// unknown. Delayed is the time by which the session read earlier parts of the replies after their arrival.
 	Arrived time.Time
 	Delayed time.Duration
+
+	// OperationTime is the operationTime of the last reply, and SnapshotTime the atClusterTime of a snapshot read outside of
+	// a transaction, as BSON timestamps. They are 0 if the server gave none, or if [Config.Times] is not set.
+	OperationTime, SnapshotTime uint64
 }
 
 func (r *Result) Reset() { *r = Result{} }
@@ -127,4 +131,5 @@ type Config struct {
 	Concern  Concern
 	Sessions int           // number of concurrent sessions, which sizes pools
 	Timeout  time.Duration // for connecting, selecting a server and administrative commands
+	Times    bool          // results have the times of the server, for which the driver copies each reply
 }

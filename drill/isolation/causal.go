@@ -33,7 +33,7 @@ func (c *check) causal(edges []edge) {
 				own[i] = max(own[i], n)
 			}
 		}
-		if c.h.Transactions[t].Outcome != Committed {
+		if c.h.Transactions[t].Outcome != Committed || c.h.Transactions[t].Past {
 			continue // its session does not know it; it carries the past of what it wrote
 		}
 		s := sessions[c.h.Transactions[t].Session]

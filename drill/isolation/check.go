@@ -11,6 +11,8 @@ type Verdict struct {
 	Transactions, Committed, Unknown, Aborted int64
 	// Reads are versions that acknowledged transactions read and did not write themselves. Edges are the dependencies.
 	Reads, Edges int64
+	// Timed are transactions with a time of the server: of their commit or of their snapshot.
+	Timed int64
 	// Keys of the history, and those of which every version was seen, where a missing write is noticed.
 	Keys, CompleteKeys int64
 	Counts             [classes]int64
@@ -59,6 +61,7 @@ func (v *Verdict) Add(o Verdict) {
 	v.Aborted += o.Aborted
 	v.Reads += o.Reads
 	v.Edges += o.Edges
+	v.Timed += o.Timed
 	v.Keys += o.Keys
 	v.CompleteKeys += o.CompleteKeys
 	for class, count := range o.Counts {
@@ -79,6 +82,7 @@ type check struct {
 	keys         []uint32 // of chains, in order
 	completeKeys int64
 	reads        []read
+	rolled       int    // versions
 	inCycle      []bool // transactions of forbidden cycles
 }
 
@@ -89,6 +93,7 @@ func Check(h *History, promise Promise) Verdict {
 	c.decideUnknown()
 	c.observe()
 	c.order()
+	c.rolledBackReads()
 	c.snapshotTimes()
 	c.torn()
 	edges := c.dependencies()
@@ -97,6 +102,9 @@ func Check(h *History, promise Promise) Verdict {
 		c.causal(edges)
 	}
 	for t := range h.Transactions {
+		if h.Transactions[t].CommitTime|h.Transactions[t].ReadTime != 0 {
+			c.v.Timed++
+		}
 		switch {
 		case c.live[t]:
 			c.v.Committed++

@@ -218,7 +218,7 @@ func (h *History) Begin(n int) History {
 	all := slices.Clone(h.Transactions)
 	slices.SortStableFunc(all, func(a, b Transaction) int { return cmp.Compare(a.Began, b.Began) })
 	until := all[n].Began
-	all = all[:n]
+	all = slices.Clone(all[:n])
 	for i := range all {
 		if all[i].Outcome != Aborted && all[i].Ended >= until {
 			all[i].Outcome, all[i].Ended = Unknown, 0

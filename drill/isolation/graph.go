@@ -78,10 +78,10 @@ func (c *check) sessions() (edges []edge) {
 		if i > 0 && all[order[i-1]].Session != all[t].Session {
 			last = nobody
 		}
-		if last != nobody && all[last].Ended <= all[t].Began {
+		if last != nobody && all[last].Ended <= all[t].Began && !all[t].Past {
 			edges = append(edges, edge{from: last, to: t, kind: Session})
 		}
-		if all[t].Outcome == Committed && all[t].Ended > 0 {
+		if all[t].Outcome == Committed && all[t].Ended > 0 && !all[t].Past {
 			last = t
 		}
 	}
@@ -133,7 +133,9 @@ func (g *graph) addRealTime(all []Transaction, live []bool) {
 		if !live[t] {
 			continue
 		}
-		events = append(events, event{at: all[t].Began, begin: true, t: int32(t)})
+		if !all[t].Past {
+			events = append(events, event{at: all[t].Began, begin: true, t: int32(t)})
+		}
 		if all[t].Outcome == Committed && all[t].Ended > 0 {
 			events = append(events, event{at: all[t].Ended, t: int32(t)})
 		}

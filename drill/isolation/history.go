@@ -37,8 +37,11 @@ type Op struct {
 // clock; where several clocks were compared, Began is at the earliest and Ended at the latest. Ended is 0 if no answer
 // came.
 type Transaction struct {
-	Session      int32
-	Outcome      Outcome
+	Session int32
+	Outcome Outcome
+	// Past says that its snapshot may be older than what was acknowledged before it began. So neither its session nor real
+	// time says what it must see.
+	Past         bool
 	Server       uint16 // in [History.Servers]
 	Began, Ended int64
 	// CommitTime is the time that the server gave to the commit of a writing transaction, and ReadTime the one of its
@@ -68,7 +71,7 @@ const (
 	Duplicate                    // one write has two places
 	Conflict                     // two writes have the same place
 	Internal                     // a transaction does not see its own write
-	DirtyRead                    // G1a: a committed transaction read a value of an aborted one
+	DirtyRead                    // G1a: a committed transaction read a value of an aborted one, or one that was rolled back
 	Intermediate                 // G1b: it read a value that its transaction replaced
 	DirtyWrite                   // G0: a cycle of ww
 	Circular                     // G1c: a cycle of ww and wr

@@ -17,7 +17,7 @@ func TestClean(t *testing.T) {
 			if v.Forbidden() > 0 {
 				for _, e := range v.Examples {
 					if e.Forbidden {
-						t.Fatalf("seed %d, %d transactions: %v", seed, size, s.Text(e, 0))
+						t.Fatalf("seed %d, %d transactions: %v", seed, size, s.Words(e, 0))
 					}
 				}
 			}

@@ -17,6 +17,7 @@ type write struct {
 	last        bool  // its transaction wrote the key no later
 	shown       bool  // another transaction or the final read saw it
 	replaced    bool  // another one has its place: a lost update
+	gone        bool  // it was rolled back: the versions at the end do not follow from it
 }
 
 // version is one version of a key.
@@ -34,6 +35,7 @@ type chain struct {
 	key      uint32
 	versions []version
 	last     int64 // the number of the final version, Unplaced if the final read lacks the key
+	lastID   ID
 }
 
 // next returns the first version after a number that a transaction of the history wrote, and whether it follows at
@@ -160,7 +162,7 @@ func (c *check) observe() {
 		o := &c.h.Final[i]
 		c.valid(nobody, o.Key, o.N, o.ID)
 		c.put(o, nobody)
-		c.chains[o.Key].last = o.N
+		c.chains[o.Key].last, c.chains[o.Key].lastID = o.N, o.ID
 	}
 }
 
@@ -287,13 +289,103 @@ func (c *check) order() {
 				kept = append(kept, v)
 			}
 		}
-		in.versions = c.conflicts(key, kept)
+		in.versions = c.conflicts(key, c.rolledBack(in, kept))
 		c.imply(in)
 		if in.complete() {
 			c.completeKeys++
 		}
 		c.serverOrder(in)
 	}
+}
+
+// rolledBack leaves out the versions from which the final one does not follow: later ones, and those with the place of
+// another one, from which it follows. A version follows from the one that its transaction read before it wrote.
+func (c *check) rolledBack(in *chain, sorted []version) []version {
+	if in.last == Unplaced {
+		return sorted
+	}
+	before := c.rolled
+	at, wanted, known := in.last, in.lastID, true // the version that what comes later follows from
+	for end := len(sorted); end > 0; {
+		first := end - 1
+		for first > 0 && sorted[first-1].n == sorted[end-1].n {
+			first--
+		}
+		here, n := sorted[first:end], sorted[first].n
+		end = first
+		if n > in.last {
+			c.giveUp(here, nil)
+			continue
+		}
+		known = known && n == at
+		var stays *version
+		for i := range here {
+			if known && here[i].id == wanted || !known && len(here) == 1 {
+				stays = &here[i]
+			}
+		}
+		if known {
+			c.giveUp(here, stays)
+		}
+		at, wanted, known = n-1, 0, false
+		if stays != nil {
+			wanted, known = c.before(stays)
+		}
+	}
+	if c.rolled == before {
+		return sorted
+	}
+	return slices.DeleteFunc(sorted, func(v version) bool {
+		w := c.writeOf(v.id)
+		return w != nil && w.gone
+	})
+}
+
+// giveUp marks versions of one place as rolled back, but for the one that stays. Two writes that returned the same
+// version before are a lost update.
+func (c *check) giveUp(here []version, stays *version) {
+	for i := range here {
+		v := &here[i]
+		w := c.writeOf(v.id)
+		if v == stays || w == nil || stays != nil && v.linked && stays.linked && v.prev == stays.prev {
+			continue
+		}
+		w.gone = true
+		c.rolled++
+	}
+}
+
+// before returns the version that a version follows from, if its transaction knew it.
+func (c *check) before(v *version) (id ID, known bool) {
+	if v.linked {
+		return v.prev, true
+	}
+	w := c.writeOf(v.id)
+	if w == nil {
+		return 0, false
+	}
+	ops := c.h.Transactions[w.transaction].Ops
+	for i := int(w.op) - 1; i >= 0; i-- {
+		if o := &ops[i]; o.Key == w.key {
+			return o.ID, o.Write || o.N == v.n-1
+		}
+	}
+	return 0, false
+}
+
+// rolledBackReads finds reads of versions that were rolled back, which say nothing about the order of what was not.
+func (c *check) rolledBackReads() {
+	if c.rolled == 0 {
+		return
+	}
+	c.reads = slices.DeleteFunc(c.reads, func(r read) bool {
+		w := c.writeOf(r.id)
+		if w == nil || !w.gone {
+			return false
+		}
+		c.found(DirtyRead, func() Anomaly { return c.pair(r.transaction, w.transaction, r.key, r.n, r.id) })
+		return true
+	})
 }
 
 // imply marks what was seen through a later version: whoever saw a version saw that the one before was there.
@@ -352,13 +444,18 @@ func (c *check) serverOrder(in *chain) {
 	}
 }
 
-// snapshotTimes compares what transactions read with the times of their snapshots.
+// snapshotTimes compares what transactions read with the times of their snapshots. Without such a time, a transaction
+// that writes has read what was committed before its own commit.
 func (c *check) snapshotTimes() {
 	for i := range c.reads {
 		r := &c.reads[i]
-		at := c.h.Transactions[r.transaction].ReadTime
+		one := &c.h.Transactions[r.transaction]
+		at, known := one.ReadTime, one.ReadTime != 0
 		in := c.chains[r.key]
-		if at == 0 || in == nil {
+		if !known {
+			at = one.CommitTime - 1
+		}
+		if !known && one.CommitTime == 0 || in == nil {
 			continue
 		}
 		if v := in.at(r.n); v != nil && v.writer != nobody && c.h.Transactions[v.writer].CommitTime > at {
@@ -366,7 +463,7 @@ func (c *check) snapshotTimes() {
 			continue
 		}
 		next, adjacent := in.next(r.n)
-		if next == nil || !adjacent || next.writer == r.transaction {
+		if !known || next == nil || !adjacent || next.writer == r.transaction {
 			continue
 		}
 		if commit := c.h.Transactions[next.writer].CommitTime; commit != 0 && commit <= at {
@@ -388,6 +485,8 @@ func (c *check) torn() {
 		for ; i < len(c.writes) && c.writes[i].transaction == t; i++ {
 			switch w := &c.writes[i]; {
 			case !w.last:
+			case w.gone:
+				missing = i
 			case w.shown:
 				there = i
 			case complete[w.key] && !w.replaced:

@@ -2,23 +2,35 @@ package isolation
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
+	"github.com/plimsoll-bench/plimsoll/record"
 )
 
-// Text describes an anomaly for people: a sentence, then a line for each transaction, then one for each dependency.
-// Transactions are called A, B, C in the order of the cycle. Times are relative to zero, in the clock of the history.
-func (h *History) Text(a Anomaly, zero int64) []string {
-	lines := []string{a.sentence()}
+// Words describe an anomaly for people. Transactions are called A, B, C in the order of the cycle. Times are moved by
+// shift.
+func (h *History) Words(a Anomaly, shift int64) record.IsolationExample {
+	w := record.IsolationExample{Text: h.sentence(&a)}
 	for i, t := range a.Transactions {
-		lines = append(lines, label(i)+": "+h.transaction(t, zero))
+		w.Transactions = append(w.Transactions, h.transaction(i, t, shift))
 	}
 	for i, e := range a.Edges {
-		lines = append(lines, h.edge(a, i, e))
+		w.Edges = append(w.Edges, h.edge(a, i, e))
 	}
-	return lines
+	return w
+}
+
+// Excerpt returns an anomaly with a history of its transactions only.
+func (h *History) Excerpt(a Anomaly) (Anomaly, History) {
+	only := History{Servers: h.Servers}
+	numbers := make([]int, len(a.Transactions))
+	for i, t := range a.Transactions {
+		numbers[i] = i
+		only.Transactions = append(only.Transactions, h.Transactions[t])
+	}
+	a.Transactions = numbers
+	return a, only
 }
 
 func label(i int) string {
@@ -29,7 +41,7 @@ func label(i int) string {
 }
 
 // sentence says what is wrong in one sentence.
-func (a *Anomaly) sentence() string {
+func (h *History) sentence(a *Anomaly) string {
 	where := fmt.Sprintf("key %d", a.Key)
 	if a.N != Unplaced {
 		where = fmt.Sprintf("version %d of key %d", a.N, a.Key)
@@ -42,12 +54,18 @@ func (a *Anomaly) sentence() string {
 	case Torn:
 		return fmt.Sprintf("A was applied in part: its write to key %d is missing, and another one is present", a.Key)
 	case Lost:
+		if len(a.Transactions) == 0 {
+			return fmt.Sprintf("version %d of key %d was there after all of its transactions had ended, and is gone at the end", a.N, a.Key)
+		}
 		return fmt.Sprintf("A was acknowledged and is lost: its write to key %d is not among all versions of that key", a.Key)
 	case Garbage:
 		return fmt.Sprintf("%s read %s with the value %d, and no client wrote it", by, where, a.ID)
 	case Future:
 		return fmt.Sprintf("A read %s and ended before B, which wrote it, began", where)
 	case Duplicate:
+		if len(a.Transactions) == 0 && a.ID != 0 {
+			return fmt.Sprintf("key %d had version %d after all of its transactions had ended, and has a later one at the end", a.Key, a.N)
+		}
 		return fmt.Sprintf("the write %d to key %d was seen at version %d and at another one", a.ID, a.Key, a.N)
 	case Conflict:
 		return fmt.Sprintf("two writes were seen as %s", where)
@@ -60,6 +78,9 @@ func (a *Anomaly) sentence() string {
 	case DirtyRead:
 		if len(a.Transactions) == 1 {
 			return fmt.Sprintf("the final read found %s of A, but A was aborted", where)
+		}
+		if h.Transactions[a.Transactions[1]].Outcome != Aborted {
+			return fmt.Sprintf("A read %s of B, which was rolled back: the versions at the end do not follow from it", where)
 		}
 		return fmt.Sprintf("A read %s of B, but B was aborted", where)
 	case Intermediate:
@@ -76,48 +97,65 @@ func (a *Anomaly) sentence() string {
 }
 
 // transaction describes one: who, where, when, what.
-func (h *History) transaction(t int, zero int64) string {
+func (h *History) transaction(i, t int, shift int64) record.IsolationTransaction {
 	one := &h.Transactions[t]
-	var b strings.Builder
-	fmt.Fprintf(&b, "session %d", one.Session)
-	if int(one.Server) < len(h.Servers) && h.Servers[one.Server] != "" {
-		fmt.Fprintf(&b, " on %s", h.Servers[one.Server])
+	w := record.IsolationTransaction{Name: label(i), Session: int(one.Session), Began: one.Began + shift,
+		Outcome: outcomes[one.Outcome], Commit: timestamp(one.CommitTime), Snapshot: timestamp(one.ReadTime)}
+	if int(one.Server) < len(h.Servers) {
+		w.Server = h.Servers[one.Server]
 	}
-	fmt.Fprintf(&b, ", began %.6f s", float64(one.Began-zero)/1e9)
-	if one.Ended > 0 {
-		fmt.Fprintf(&b, ", ended %.6f s", float64(one.Ended-zero)/1e9)
+	if one.Ended != 0 {
+		w.Ended = one.Ended + shift
 	}
-	b.WriteString(map[Outcome]string{Unknown: ", no answer to the commit", Aborted: ", aborted"}[one.Outcome])
-	for i, o := range one.Ops {
-		b.WriteString(map[bool]string{true: ": ", false: "; "}[i == 0])
-		switch {
-		case !o.Write:
-			fmt.Fprintf(&b, "read key %d version %d", o.Key, o.N)
-		case o.Blind:
-			fmt.Fprintf(&b, "wrote key %d", o.Key)
-		default:
-			fmt.Fprintf(&b, "wrote key %d version %d", o.Key, o.N)
+	for _, o := range one.Ops {
+		verb, version := "read", fmt.Sprintf(" version %d", o.N)
+		if o.Write {
+			verb = "wrote"
 		}
+		if o.Write && o.Blind {
+			version = ""
+		}
+		w.Operations = append(w.Operations, fmt.Sprintf("%s key %d%s", verb, o.Key, version))
 	}
-	return b.String()
+	return w
+}
+
+// outcomes are the words of a record.
+var outcomes = [...]string{Unknown: "unknown", Committed: "committed", Aborted: "aborted"}
+
+// timestamp writes a timestamp of a server as seconds and counter.
+func timestamp(at uint64) string {
+	if at == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d.%d", at>>32, uint32(at))
 }
 
 // edge describes why one transaction of a cycle comes before the next one.
-func (h *History) edge(a Anomaly, i int, e Edge) string {
+func (h *History) edge(a Anomaly, i int, e Edge) record.IsolationEdge {
 	next := (i + 1) % len(a.Transactions)
 	from, to := label(i), label(next)
+	w := record.IsolationEdge{Kind: kindNames[e.Kind], Key: int64(e.Key), Version: e.N}
 	switch e.Kind {
 	case WW:
-		return fmt.Sprintf("%s before %s: %s replaced a version of key %d that %s wrote, with version %d", from, to, to, e.Key, from, e.N)
+		w.Text = fmt.Sprintf("%s replaced a version of key %d that %s wrote, with version %d", to, e.Key, from, e.N)
 	case WR:
-		return fmt.Sprintf("%s before %s: %s read version %d of key %d, which %s wrote", from, to, to, e.N, e.Key, from)
+		w.Text = fmt.Sprintf("%s read version %d of key %d, which %s wrote", to, e.N, e.Key, from)
 	case RW:
-		return fmt.Sprintf("%s before %s: %s read a version of key %d that %s replaced with version %d", from, to, from, e.Key, to, e.N)
+		w.Text = fmt.Sprintf("%s read a version of key %d that %s replaced with version %d", from, e.Key, to, e.N)
 	case RWW:
-		return fmt.Sprintf("%s before %s: %s read a version of key %d that was replaced before %s wrote version %d", from, to, from, e.Key, to, e.N)
+		w.Text = fmt.Sprintf("%s read a version of key %d that was replaced before %s wrote version %d", from, e.Key, to, e.N)
 	case Session:
-		return fmt.Sprintf("%s before %s: both are of one session, one after the other", from, to)
+		w.Key, w.Version = 0, 0
+		w.Text = "both are of one session, one after the other"
+	default:
+		apart := h.Transactions[a.Transactions[next]].Began - h.Transactions[a.Transactions[i]].Ended
+		w.Key, w.Version = 0, 0
+		w.Text = fmt.Sprintf("%s had ended %s before %s began", from, figure.Duration(time.Duration(apart)), to)
 	}
-	apart := h.Transactions[a.Transactions[next]].Began - h.Transactions[a.Transactions[i]].Ended
-	return fmt.Sprintf("%s before %s: %s had ended %s before %s began", from, to, from, figure.Duration(time.Duration(apart)), to)
+	w.Text = fmt.Sprintf("%s before %s: %s", from, to, w.Text)
+	return w
 }
+
+// kindNames are the words of a record.
+var kindNames = [kinds]string{WW: "ww", WR: "wr", RW: "rw", RWW: "rw", Session: "session", RealTime: "real time"}

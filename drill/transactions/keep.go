@@ -4,6 +4,7 @@ import (
 	"slices"
 	"sync"
 
+	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
 
 	"github.com/plimsoll-bench/plimsoll/drill/isolation"
@@ -12,11 +13,13 @@ import (
 	"github.com/plimsoll-bench/plimsoll/workload"
 )
 
-// kept are the transactions of a session by epoch. The controller of the load may settle an abandoned one, so there is
-// a lock, which no other session takes.
+// kept are the transactions of a session by epoch. The controller of the load may settle an abandoned one, and closed
+// epochs are taken during the load, so there is a lock, which no other session takes.
 type kept struct {
 	mu      sync.Mutex
-	first   int // epoch
+	epoch   int  // of the transaction under way, or of the last one
+	under   bool // there is one
+	first   int  // epoch
 	epochs  [][]isolation.Transaction
 	servers []string
 }
@@ -36,7 +39,6 @@ func (s *session) settle(_ *workload.Op, st *load.Settlement) {
 	if !s.under {
 		return
 	}
-	s.under = false
 	t := s.current
 	t.Began, t.Ended = st.Sent, st.Ended
 	switch {
@@ -54,9 +56,16 @@ func (s *session) settle(_ *workload.Op, st *load.Settlement) {
 	if t.Outcome == isolation.Committed {
 		// A read without a register is in the count of wrong reads. What else the transaction read is not known.
 		t.Ops = slices.DeleteFunc(t.Ops, func(o isolation.Op) bool { return !o.Write && o.N < 0 })
+		if s.k.o.Times {
+			t.ReadTime = st.SnapshotTime
+			if slices.ContainsFunc(t.Ops, func(o isolation.Op) bool { return o.Write }) {
+				t.CommitTime = st.OperationTime
+			}
+		}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.under = false
 	t.Server = s.server(st.Server)
 	for s.first+len(s.epochs) <= s.epoch {
 		s.epochs = append(s.epochs, nil)
@@ -84,21 +93,65 @@ func (s *session) server(name string) uint16 {
 	return uint16(i)
 }
 
-// Take returns the histories of the epochs before one, which are then forgotten, and moves their times by shift. The
-// final versions are not in them.
-func (k *Keeper) Take(before int) (histories []isolation.History) {
+// Epoch is the history of an epoch, without its final versions.
+type Epoch struct {
+	Number int
+	isolation.History
+}
+
+// Take returns the histories of the epochs before one, in their order, which are then forgotten.
+func (k *Keeper) Take(before int) (taken []Epoch) {
 	k.done.mu.Lock()
 	defer k.done.mu.Unlock()
 	for ; k.done.until < min(before, k.epochs); k.done.until++ {
-		var h isolation.History
+		e := Epoch{Number: k.done.until}
 		for _, s := range k.sessions {
 			if s != nil {
-				s.take(k.done.until, &h)
+				s.take(e.Number, &e.History)
 			}
 		}
-		histories = append(histories, h)
+		taken = append(taken, e)
 	}
-	return histories
+	return taken
+}
+
+// Closed is how many epochs, from the first on, have ended with all of their transactions.
+func (k *Keeper) Closed() int {
+	closed := k.now()
+	for _, s := range k.sessions {
+		if s == nil {
+			continue
+		}
+		s.mu.Lock()
+		if s.under {
+			closed = min(closed, s.epoch)
+		}
+		s.mu.Unlock()
+	}
+	return closed
+}
+
+// Held is how many transactions are kept.
+func (k *Keeper) Held() (n int) {
+	for _, s := range k.sessions {
+		if s == nil {
+			continue
+		}
+		s.mu.Lock()
+		for _, list := range s.epochs {
+			n += len(list)
+		}
+		s.mu.Unlock()
+	}
+	return n
+}
+
+// IDs returns an array with the _id of each register of an epoch.
+func (k *Keeper) IDs(epoch int) (ids bson.A) {
+	for key := range uint32(keysPerEpoch) {
+		ids = append(ids, k.id(uint32(epoch*keysPerEpoch)+key))
+	}
+	return ids
 }
 
 // take moves the transactions of an epoch into a history.
@@ -121,6 +174,7 @@ func (s *session) take(epoch int, h *isolation.History) {
 		t.Server = uint16(i)
 		h.Transactions = append(h.Transactions, t)
 	}
+	s.epochs[at] = nil
 	s.first, s.epochs = epoch+1, s.epochs[at+1:]
 }
 
@@ -137,5 +191,5 @@ func (k *Keeper) Key(doc []byte) (key uint32, epoch int, ok bool) {
 	return key, int(key / keysPerEpoch), int(key) < k.epochs*keysPerEpoch
 }
 
-// inverse undoes the factor of [Keeper.appendID], modulo 2^32.
+// inverse undoes the factor of [Keeper.id], modulo 2^32.
 const inverse = 244002641

@@ -17,10 +17,20 @@ type serial struct {
 	t    *testing.T
 	docs map[int64][2]int64 // n and v
 	now  int64
+	// commits are the times of the server, and before the versions of each document with theirs.
+	commits uint64
+	before  map[int64][]committed
+	twist   func(st *load.Settlement) // of the times
+}
+
+// committed is a version with the time of its commit.
+type committed struct {
+	at  uint64
+	doc [2]int64
 }
 
 func newSerial(t *testing.T, k *Keeper) *serial {
-	s := &serial{t: t, docs: map[int64][2]int64{}}
+	s := &serial{t: t, docs: map[int64][2]int64{}, before: map[int64][]committed{}, commits: 1}
 	for _, doc := range k.Registers() {
 		if mark, ok := Mark(doc); !ok || mark != k.o.Mark {
 			t.Fatalf("the register %s has the mark %d, %t", bsoncore.Document(doc), mark, ok)
@@ -45,6 +55,13 @@ func (s *serial) do(w workload.Stream, settle func(*workload.Op, *load.Settlemen
 	w.Next(&op)
 	st := load.Settlement{Outcome: outcome, Failed: -1, Attempts: 1, Sent: s.now + 1, Ended: s.now + 10, Server: "a:1"}
 	s.now += 20
+	past := len(op.Requests) == 1 && op.Requests[0].Concern != nil
+	if past {
+		st.SnapshotTime = s.commits - min(s.commits-1, uint64(s.now/20)%7)
+	} else {
+		s.commits++
+		st.OperationTime = s.commits
+	}
 	for i, r := range op.Requests {
 		switch r.Verb {
 		case workload.Find:
@@ -52,6 +69,14 @@ func (s *serial) do(w workload.Stream, settle func(*workload.Op, *load.Settlemen
 			doc, ok := s.docs[key]
 			if !ok {
 				s.t.Fatalf("a read of %d, which is no register", key)
+			}
+			if past {
+				doc = [2]int64{}
+				for _, v := range s.before[key] {
+					if v.at <= st.SnapshotTime {
+						doc = v.doc
+					}
+				}
 			}
 			if see != nil {
 				doc = see(key, doc)
@@ -65,7 +90,11 @@ func (s *serial) do(w workload.Stream, settle func(*workload.Op, *load.Settlemen
 			v, _ := change.Lookup("$set", "v").AsInt64OK()
 			n, _ := change.Lookup("$inc", "n").AsInt64OK()
 			s.docs[key] = [2]int64{s.docs[key][0] + n, v}
+			s.before[key] = append(s.before[key], committed{s.commits, s.docs[key]})
 		}
+	}
+	if s.twist != nil {
+		s.twist(&st)
 	}
 	settle(&op, &st)
 	w.Done(&op, true)
@@ -82,9 +111,9 @@ func (s *serial) check(k *Keeper, promise isolation.Promise) (v isolation.Verdic
 		}
 		final[epoch] = append(final[epoch], isolation.Op{Key: number, N: doc[0], ID: isolation.ID(doc[1])})
 	}
-	for epoch, h := range k.Take(k.Epochs()) {
-		h.Final = final[epoch]
-		v.Add(isolation.Check(&h, promise))
+	for _, e := range k.Take(k.Epochs()) {
+		e.Final = final[e.Number]
+		v.Add(isolation.Check(&e.History, promise))
 	}
 	return v
 }
@@ -135,6 +164,40 @@ func TestStaleStore(t *testing.T) {
 	}
 	if v := s.check(k, isolation.StrongSnapshot); v.Forbidden() == 0 {
 		t.Errorf("a stale store: %+v", v)
+	}
+}
+
+// The times of a server that keeps its own order contradict nothing. A server that gives one snapshot, or one commit, a
+// wrong time is found.
+func TestServerTimes(t *testing.T) {
+	snapshots, commits := 0, 0
+	for name, twist := range map[string]func(*load.Settlement){
+		"honest": nil,
+		"snapshots": func(st *load.Settlement) {
+			if snapshots++; st.SnapshotTime > 0 && snapshots > 1500 {
+				st.SnapshotTime += 60
+			}
+		},
+		"commits": func(st *load.Settlement) {
+			if commits++; st.OperationTime > 0 && commits%100 == 0 {
+				st.OperationTime -= 60
+			}
+		},
+	} {
+		k := New(Options{Mark: 5, Seed: 11, Length: 10 * time.Second, Writers: 4, Times: true})
+		s := newSerial(t, k)
+		s.twist = twist
+		var streams []workload.Stream
+		for i := range 4 {
+			streams = append(streams, k.Workload().Stream(i, 4))
+		}
+		for i := range 2000 {
+			s.do(streams[i%4], k.Settle(i%4), store.OK, nil)
+		}
+		v := s.check(k, isolation.StrongSnapshot)
+		if v.Timed < 1200 || (v.Counts[isolation.ServerOrder] > 0) != (twist != nil) || v.Forbidden() != v.Counts[isolation.ServerOrder] {
+			t.Errorf("%s: %+v", name, v)
+		}
 	}
 }
 

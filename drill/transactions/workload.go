@@ -25,17 +25,20 @@ const (
 	look          // reads two to six
 	mix           // reads two and changes one of them
 	alone         // changes one, outside of transactions
+	past          // reads one, at a time that the server chooses and returns
 )
 
 // Classes are the classes of operations of the workload.
 func Classes() []workload.Class {
-	return []workload.Class{{Name: "transfer"}, {Name: "snapshot"}, {Name: "mixed"}, {Name: "write"}}
+	return []workload.Class{{Name: "transfer"}, {Name: "snapshot"}, {Name: "mixed"}, {Name: "write"}, {Name: "read"}}
 }
 
-// The shares of the classes in percent. The rest are writes outside of transactions.
+// The shares of the classes in percent. The rest are writes outside of transactions. Where the server has no times,
+// there are no reads of the past, but as many more of the class before.
 const (
 	modifyShare = 45
-	lookShare   = 30
+	lookShare   = 25
+	pastShare   = 5
 	mixShare    = 20
 )
 
@@ -53,6 +56,9 @@ type Options struct {
 	Seed    uint64
 	Length  time.Duration // planned, of the load
 	Writers int
+	// Times says that the server gives the time of each commit and of each snapshot, as a replica set does since MongoDB
+	// 5.0.
+	Times bool
 }
 
 // Keeper makes the workload of one process and keeps what its transactions did.
@@ -102,10 +108,11 @@ func Mark(doc []byte) (mark uint32, ok bool) {
 	return uint32(value), first && second && third && uint32(id>>32) == uint32(value)
 }
 
-// appendID appends the element _id of a register: the mark of the round and the key, mixed so that neighbours are on
-// different shards.
+// id is the _id of a register: the mark of the round and the key, mixed so that neighbours are on different shards.
+func (k *Keeper) id(key uint32) int64 { return int64(k.o.Mark)<<32 | int64(key*2654435761) }
+
 func (k *Keeper) appendID(dst []byte, key uint32) []byte {
-	return bsoncore.AppendInt64Element(dst, "_id", int64(k.o.Mark)<<32|int64(key*2654435761))
+	return bsoncore.AppendInt64Element(dst, "_id", k.id(key))
 }
 
 // Begin says when the load begins.
@@ -168,8 +175,6 @@ type session struct {
 
 	// of the transaction under way
 	current    isolation.Transaction
-	epoch      int
-	under      bool
 	at         []int // of each request, its operation in current; -1 for none
 	requests   []workload.Request
 	filters    [][]byte
@@ -202,9 +207,16 @@ func (s *session) key() uint32 {
 	}
 }
 
+// begin begins a transaction in the epoch of now. An epoch is closed only if no session can begin in it any more.
+func (s *session) begin() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.epoch, s.under = s.k.now(), true
+}
+
 func (s *session) next(op *workload.Op) {
 	s.current = isolation.Transaction{Session: int32(s.number)}
-	s.epoch, s.under = s.k.now(), true
+	s.begin()
 	s.requests, s.at = s.requests[:0], s.at[:0]
 	s.filters, s.changes, s.statements = s.filters[:0], s.changes[:0], s.statements[:0]
 	r := s.random()
@@ -219,12 +231,16 @@ func (s *session) next(op *workload.Op) {
 		for i := range n {
 			s.write(s.current.Ops[i].Key)
 		}
-	case kind < modifyShare+lookShare:
+	case kind < modifyShare+pastShare && s.k.o.Times:
+		op.Class, op.Transaction, s.current.Past = past, false, true
+		s.read(s.key())
+		s.requests[0].Concern = ofSnapshot
+	case kind < modifyShare+pastShare+lookShare:
 		op.Class = look
 		for range 2 + int(r>>32%5) {
 			s.read(s.key())
 		}
-	case kind < modifyShare+lookShare+mixShare:
+	case kind < modifyShare+pastShare+lookShare+mixShare:
 		op.Class = mix
 		s.read(s.key())
 		s.read(s.key())
@@ -242,6 +258,9 @@ func (s *session) next(op *workload.Op) {
 	}
 	op.Requests = s.requests
 }
+
+// ofSnapshot makes the server choose a time at which a majority had what is read, and return it.
+var ofSnapshot = &workload.Concern{Read: "snapshot"}
 
 // reuseBuffer returns a buffer of a list that keeps its buffers.
 func reuseBuffer(list *[][]byte) []byte {

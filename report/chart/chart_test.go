@@ -81,6 +81,13 @@ func charts() map[string]Chart {
 				Low:  []float64{0.9e6, 1.8e6, 7e6, 4e7},
 				High: []float64{1.1e6, 2.3e6, 1e7, 6e7}, Dots: true, Notes: []string{"first", "second", "third", "fourth"}}},
 		},
+		"cycle": &Cycle{
+			Frame: Frame{ID: "cycle", Title: "Read skew", Description: "A before B, B before A."},
+			Nodes: []CycleNode{{Title: "A: session 3 on a:1, 1.2 s to 1.3 s", Lines: []string{"read key 4 version 17", "read key 5 version 2"}},
+				{Title: "B: session 7 on a:1, 1.21 s to 1.25 s", Lines: []string{"wrote key 4", "wrote key 5"}}},
+			Edges: []CycleEdge{{Text: "rw: B replaced version 17 of key 4, which A read", Style: Dashed, Colour: 1},
+				{Text: "wr: A read version 2 of key 5, which B wrote, although it has to come before B in every order of both"}},
+		},
 		"rows": &Rows{
 			Frame: Frame{ID: "c", Title: "Throughput by workers", Description: "More is more."}, X: Axis{Label: "ok/s", Unit: PerSecond, Zero: true},
 			Rows: []Row{{Name: "8 (baseline)", Value: 1000, Low: 980, High: 1020, Text: "1,000, n = 5", Hollow: true},

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/event"
+	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
 	xdriver "go.mongodb.org/mongo-driver/v2/x/mongo/driver"
 
 	"github.com/plimsoll-bench/plimsoll/internal/arrival"
@@ -30,6 +31,8 @@ type tracker struct {
 	wait      time.Duration // see above
 	server    string        // of the last command
 	request   int64         // number of the message of the last command
+
+	operation, snapshot uint64 // times of the server, see [store.Result]
 }
 
 type trackerKey struct{}
@@ -88,10 +91,25 @@ func (t *tracker) fail(name string, err error) {
 	}
 }
 
-// commandMonitor feeds the tracker of the context. It does not watch successes, for which the driver copies every
-// reply.
-func commandMonitor() *event.CommandMonitor {
-	return &event.CommandMonitor{
+// reply notes the times of the server.
+func (t *tracker) reply(doc bsoncore.Document) {
+	t.operation = timestampOf(doc.Lookup("operationTime"))
+	t.snapshot = max(t.snapshot, timestampOf(doc.Lookup("cursor", "atClusterTime")))
+}
+
+// timestampOf returns a timestamp whose order is that of the numbers, 0 if the value is none.
+func timestampOf(v bsoncore.Value) uint64 {
+	seconds, counter, ok := v.TimestampOK()
+	if !ok {
+		return 0
+	}
+	return uint64(seconds)<<32 | uint64(counter)
+}
+
+// commandMonitor feeds the tracker of the context. It watches successes only for the times of the server, because the
+// driver copies every reply for that.
+func commandMonitor(times bool) *event.CommandMonitor {
+	m := &event.CommandMonitor{
 		Started: func(ctx context.Context, e *event.CommandStartedEvent) {
 			if t, ok := ctx.Value(trackerKey{}).(*tracker); ok {
 				t.request = e.RequestID
@@ -104,4 +122,12 @@ func commandMonitor() *event.CommandMonitor {
 			}
 		},
 	}
+	if times {
+		m.Succeeded = func(ctx context.Context, e *event.CommandSucceededEvent) {
+			if t, ok := ctx.Value(trackerKey{}).(*tracker); ok {
+				t.reply(bsoncore.Document(e.Reply))
+			}
+		}
+	}
+	return m
 }

@@ -91,7 +91,7 @@ func (s *Store) connect(base *options.ClientOptions, opts Options) error {
 		// in that time. Otherwise this would be an outage.
 		base.SetMaxPoolSize(uint64(2 * perClient))
 	}
-	base.SetMonitor(commandMonitor()).SetDialer(&dial.Dialer{})
+	base.SetMonitor(commandMonitor(s.cfg.Times)).SetDialer(&dial.Dialer{})
 	s.used = effective(base, n)
 	if s.cfg.Concern.Causal {
 		s.used.text["client sessions"] = "causally consistent"

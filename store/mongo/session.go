@@ -131,6 +131,7 @@ func (s *session) perform(ctx context.Context, req *workload.Request, res *store
 func (s *session) complete(write bool, err error, res *store.Result) {
 	s.track.end()
 	res.Attempts, res.PoolWait, res.Server = s.track.sent(), s.track.wait, s.track.server
+	res.OperationTime, res.SnapshotTime = s.track.operation, s.track.snapshot
 	if err != nil {
 		s.classify(write, err, res)
 		return

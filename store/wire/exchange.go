@@ -34,6 +34,7 @@ func (x *exchange) call(r *reply, slot int) bool {
 		return false
 	}
 	x.res.Attempts = 1
+	x.res.OperationTime, x.res.SnapshotTime = r.operation, max(x.res.SnapshotTime, r.snapshot)
 	if r.clusterTime != nil {
 		x.l.noteClusterTime(r.clusterTime)
 	}

@@ -32,6 +32,7 @@ type reply struct {
 
 	clusterTime []byte // document $clusterTime
 	operation   uint64 // timestamp operationTime
+	snapshot    uint64 // timestamp atClusterTime of the cursor
 }
 
 func (r *reply) parse(doc []byte) error {
@@ -138,6 +139,10 @@ func (r *reply) takeCursor(v rawbson.RawValue) error {
 		case "postBatchResumeToken":
 			if v.Kind == rawbson.Document {
 				r.token = v.Data
+			}
+		case "atClusterTime":
+			if v.Kind == rawbson.Timestamp {
+				r.snapshot = binary.LittleEndian.Uint64(v.Data)
 			}
 		case "firstBatch", "nextBatch":
 			if r.batch, r.hasBatch = v.Body(); !r.hasBatch {

@@ -45,7 +45,9 @@ var Plants = []Plant{
 	{Name: "duplicate", Classes: []isolation.Class{isolation.Duplicate}, Into: duplicate},
 	{Name: "torn", Classes: []isolation.Class{isolation.Torn}, Into: torn},
 	{Name: "lost", Classes: []isolation.Class{isolation.Lost}, Into: lost},
+	{Name: "rolled-back", Classes: []isolation.Class{isolation.DirtyRead}, Into: rolledBack},
 	{Name: "server-order", Classes: []isolation.Class{isolation.ServerOrder}, Into: serverOrder},
+	{Name: "server-snapshot", Classes: []isolation.Class{isolation.ServerOrder}, Into: serverSnapshot},
 }
 
 // place is a version of a history that a committed transaction wrote with a known predecessor.
@@ -109,7 +111,7 @@ func (s *Simulation) at(key uint32, n int64) isolation.Op {
 
 // reads makes a transaction one that reads certain versions and nothing else.
 func (s *Simulation) reads(t int, ops ...isolation.Op) {
-	s.Transactions[t].Ops, s.Transactions[t].ReadTime = ops, 0
+	s.Transactions[t].Ops, s.Transactions[t].ReadTime, s.Transactions[t].Past = ops, 0, false
 }
 
 // readable reports whether a version is one that others may read: the last of its transaction.
@@ -162,6 +164,21 @@ func dirtyWrite(s *Simulation) bool {
 
 func dirtyRead(s *Simulation) bool {
 	return s.shows(isolation.Aborted, func(isolation.Op, []isolation.Op) bool { return true })
+}
+
+// rolledBack takes back an acknowledged version that another transaction read, and nobody replaced.
+func rolledBack(s *Simulation) bool {
+	x := s.written(func(p place) bool { return p.N+1 == int64(len(s.keys[p.key])) && s.readable(p.key, p.N-1) })
+	if x == nil {
+		return false
+	}
+	r := s.readOnly(func(r int) bool { return s.Transactions[r].Ended > s.Transactions[x.t].Ended })
+	if r < 0 {
+		return false
+	}
+	s.reads(r, s.at(x.key, x.N))
+	s.undo(x)
+	return true
 }
 
 func intermediate(s *Simulation) bool {
@@ -423,6 +440,45 @@ func lost(s *Simulation) bool {
 	}
 	s.undo(x)
 	return true
+}
+
+// serverSnapshot lets the server give a snapshot a time before a version that was read, or after the next one.
+func serverSnapshot(s *Simulation) bool {
+	r, at := 0, uint64(0)
+	r = s.readOnly(func(r int) bool {
+		if s.Transactions[r].ReadTime == 0 {
+			return false
+		}
+		for _, o := range s.Transactions[r].Ops {
+			if commit := s.commitTime(o.Key, o.N); commit != 0 {
+				at = commit - 1
+				return true
+			}
+			if at = s.commitTime(o.Key, o.N+1); at != 0 {
+				return true
+			}
+		}
+		return false
+	})
+	if r < 0 {
+		return false
+	}
+	s.Transactions[r].ReadTime = at
+	return true
+}
+
+// commitTime is the time that the server gave to the writer of a version, 0 if that or the place of the version is not
+// known.
+func (s *Simulation) commitTime(key uint32, n int64) uint64 {
+	if n < 0 || n >= int64(len(s.keys[key])) {
+		return 0
+	}
+	for _, t := range s.Transactions {
+		if slices.ContainsFunc(t.Ops, func(o isolation.Op) bool { return o.Write && !o.Blind && o.ID == s.keys[key][n].id }) {
+			return t.CommitTime
+		}
+	}
+	return 0
 }
 
 // serverOrder exchanges the times of two transactions that wrote the same key one after the other.

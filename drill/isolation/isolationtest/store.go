@@ -119,6 +119,11 @@ func (s *Simulation) begin(session int32, at int64) *attempt {
 			a.ReadTime = 0
 			s.write(a, s.key(), s.rng.IntN(2) == 0)
 		} else {
+			a.Past = s.rng.IntN(2) == 0
+			if a.Past { // the store chooses an earlier time
+				a.snapshot -= uint64(s.rng.Int64N(int64(min(a.snapshot, 30)) + 1))
+				a.ReadTime = a.snapshot + 1
+			}
 			s.read(a, s.key())
 		}
 	case kind < 10:
