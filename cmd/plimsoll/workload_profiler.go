@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -54,18 +55,19 @@ func restoreProfiler(ctx context.Context, env *environment, address string, f *r
 		return err
 	}
 	defer db.Close()
-	if err := dropLeft(ctx, env, address, db); err != nil {
+	restored, err := restoreLeft(ctx, env, env.stdout, address, db)
+	if err != nil {
 		return err
 	}
-	restored, err := restoreLeft(ctx, env, address, db)
-	if err == nil && !restored {
-		fmt.Fprintf(env.stdout, "no recording left the profiler of %s changed\n", db.Name)
+	dropped, err := dropLeft(ctx, env, env.stdout, address, db)
+	if err == nil && !restored && dropped == 0 {
+		fmt.Fprintf(env.stdout, "no recording left the profiler of %s changed, or a database\n", db.Name)
 	}
 	return err
 }
 
 // restoreLeft restores a profiler whose state is in a file.
-func restoreLeft(ctx context.Context, env *environment, address string, db *capture.Database) (bool, error) {
+func restoreLeft(ctx context.Context, env *environment, out io.Writer, address string, db *capture.Database) (bool, error) {
 	name, err := profilerFile(env, address, db.Name)
 	if err != nil {
 		return false, err
@@ -85,13 +87,13 @@ func restoreLeft(ctx context.Context, env *environment, address string, db *capt
 		return false, fmt.Errorf("cannot restore the profiler of %s: %s. In a shell: %s", db.Name,
 			store.OneLine(err.Error()), left.Before)
 	}
-	fmt.Fprintf(env.stdout, "restored the profiler of %s: %s\n", db.Name, left.Before)
+	fmt.Fprintf(out, "restored the profiler of %s: %s\n", db.Name, left.Before)
 	return true, os.Remove(name)
 }
 
 // changeProfiler sets the profiler, and returns a function that restores it.
 func (r *recording) changeProfiler(ctx context.Context) (restore func() error, err error) {
-	if _, err := restoreLeft(ctx, r.env, r.address, r.db); err != nil {
+	if _, err := restoreLeft(ctx, r.env, r.summaryOutput(), r.address, r.db); err != nil {
 		return nil, err
 	}
 	before, err := r.db.Plan(ctx)

@@ -7,17 +7,14 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
 
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
-	"github.com/plimsoll-bench/plimsoll/internal/replace"
-	"github.com/plimsoll-bench/plimsoll/internal/safeopen"
+	"github.com/plimsoll-bench/plimsoll/internal/shellword"
 	"github.com/plimsoll-bench/plimsoll/run"
 	"github.com/plimsoll-bench/plimsoll/server"
 	"github.com/plimsoll-bench/plimsoll/store"
@@ -45,6 +42,8 @@ type verification struct {
 	documents int64 // of the load phase
 	smaller   bool  // than the recorded data
 	done      int
+	step      string            // what is being done, in words that follow "the right to"
+	left      bool              // the database could not be dropped
 	refused   map[string]string // errors by operation
 }
 
@@ -65,6 +64,7 @@ func (r *recording) verifyFile(ctx context.Context, text []byte) {
 	v.file.Operations = nil
 	for _, o := range file.Operations {
 		if o.Watch == "" {
+			o.ReadPreference = "" // the profiler is that of the primary
 			v.file.Operations = append(v.file.Operations, o)
 		}
 	}
@@ -76,11 +76,31 @@ func (r *recording) verifyFile(ctx context.Context, text []byte) {
 	_, _ = rand.Read(random[:]) // never fails
 	v.database = verifyPrefix + hex.EncodeToString(random[:])
 	checks, err := v.replay(ctx)
-	if err != nil {
-		fmt.Fprintf(out, "not verified: %s\n", store.OneLine(store.Redact(err.Error())))
-		return
+	var refused mongo.CommandError
+	const unauthorized = 13
+	switch {
+	case err == nil:
+		v.print(checks)
+	case v.left:
+		fmt.Fprintf(out, "not verified: %s. Drop the database with: %s\n", v.oneLine(err), v.restoring())
+	case ctx.Err() != nil:
+		fmt.Fprintln(out, "not verified: interrupted. The database for it is dropped")
+	case errors.As(err, &refused) && refused.Code == unauthorized:
+		fmt.Fprintf(out, "not verified: the user has no right to %s in a new database. What was recorded is complete\n", v.step)
+	default:
+		fmt.Fprintf(out, "not verified: %s\n", v.oneLine(err))
 	}
-	v.print(checks)
+}
+
+func (v *verification) oneLine(err error) string { return store.OneLine(store.Redact(err.Error())) }
+
+// restoring is the command that drops what a verification left.
+func (v *verification) restoring() string {
+	cmd := "plimsoll workload record " + shellword.Quote(store.Redact(v.address)) + " --restore"
+	if v.recordFlags.database != "" {
+		cmd += " --database " + shellword.Quote(v.recordFlags.database)
+	}
+	return cmd
 }
 
 // plan compiles the file for as many documents as a verification loads.
@@ -119,39 +139,81 @@ func (v *verification) replay(ctx context.Context) (checks []recorded.Check, err
 	if err != nil {
 		return nil, err
 	}
-	if err := dropLeft(ctx, v.env, v.address, v.db); err != nil {
+	if named := plan.Databases(); len(named) > 0 {
+		return nil, fmt.Errorf("%s names the database %s", named[0].Class, named[0].Database)
+	}
+	if router, err := v.db.Router(ctx); err != nil {
+		return nil, err
+	} else if router {
+		return nil, errors.New("a mongos has no profiler, which shows what operations find")
+	}
+	if _, err := dropLeft(ctx, v.env, v.summaryOutput(), v.address, v.db); err != nil {
 		return nil, err
 	}
-	forget, err := noteDatabase(v.env, v.address, v.db.Name, v.database)
-	if err != nil {
-		return nil, err
-	}
-	fmt.Fprintf(v.env.stderr, "verifying the file in the new database %s until it is dropped (--verify=false leaves this out)\n",
-		v.database)
 	config := store.Config{Database: v.database, Sessions: 1, Timeout: verifyPatience}
 	st, err := target.Open(ctx, run.ClientDriver, config, nil)
 	if err != nil {
 		return nil, err
 	}
 	defer st.Close()
-	db, err := openDatabase(ctx, v.env, v.address, v.database)
+	db, err := capture.Open(ctx, v.address, v.database)
 	if err != nil {
 		return nil, err
 	}
 	defer db.Close()
+	v.announce()
+	forget, err := noteDatabase(v.env, v.address, v.db.Name, v.database)
+	if err != nil {
+		return nil, err
+	}
+	// Nothing is there yet. A user who may not drop the database must not make it.
+	v.step = "drop databases"
+	if err := db.Drop(ctx); err != nil {
+		forget()
+		return nil, err
+	}
 	defer func() {
 		ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), verifyPatience)
 		defer cancel()
 		if dropErr := db.Drop(ending); dropErr != nil {
+			v.left = true
 			err = fmt.Errorf("the database %s could not be dropped: %w", v.database, dropErr)
 			return
 		}
 		forget()
 	}()
+	v.step = "use the profiler"
+	state, err := v.profile(ctx, db)
+	if err != nil {
+		return nil, err
+	}
+	v.step = "write"
 	if err := v.load(ctx, st, plan); err != nil {
 		return nil, err
 	}
-	return v.measure(ctx, st, db, plan)
+	return v.measure(ctx, st, db, plan, state)
+}
+
+// announce says what is written and where, before it is.
+func (v *verification) announce() {
+	fmt.Fprintf(v.env.stderr, "verifying in the new database %s, which is dropped at the end: %s documents, then up to %s operations "+
+		"in %v. --verify=false leaves this out. If this process is killed, drop the database with: %s\n", v.database,
+		figure.Count(v.documents), figure.Count(v.most()), verifyTime, v.restoring())
+}
+
+// most is how many operations are replayed. More than were recorded would change what the first ones had changed.
+func (v *verification) most() int64 {
+	return min(verifyOperations, max(v.model.Databases()[v.db.Name], int64(len(v.file.Operations))))
+}
+
+// profile makes the profile of the new database, and returns the state of the profiler.
+func (v *verification) profile(ctx context.Context, db *capture.Database) (capture.Profiling, error) {
+	state, err := db.QueryProfiling(ctx)
+	if err != nil {
+		return state, err
+	}
+	state.Level, state.Filter = 0, "" // slowms and sampleRate are those of the whole server
+	return state, db.SetProfiling(ctx, state, true)
 }
 
 // load makes the collections and their documents.
@@ -184,24 +246,20 @@ func (v *verification) load(ctx context.Context, st store.Store, plan *own.Plan)
 }
 
 // measure replays with the profiler on, in the recorded mix, and compares the profile with what was recorded.
-func (v *verification) measure(ctx context.Context, st store.Store, db *capture.Database,
-	plan *own.Plan) ([]recorded.Check, error) {
-	state, err := db.QueryProfiling(ctx)
-	if err != nil {
+func (v *verification) measure(ctx context.Context, st store.Store, db *capture.Database, plan *own.Plan,
+	off capture.Profiling) ([]recorded.Check, error) {
+	on := off
+	on.Level = 2
+	if err := db.SetProfiling(ctx, on, false); err != nil {
 		return nil, err
 	}
-	state.Level, state.Filter = 2, "" // slowms and sampleRate are those of the whole server
-	if err := db.SetProfiling(ctx, state, true); err != nil {
-		return nil, fmt.Errorf("the profiler cannot be used: %w", err)
-	}
 	v.operate(ctx, st, plan)
-	state.Level = 0
-	if err := db.SetProfiling(ctx, state, false); err != nil {
+	if err := db.SetProfiling(ctx, off, false); err != nil {
 		return nil, err
 	}
 	model := recorded.NewModel(v.model.Options)
 	var profiles recorded.Profiles
-	_, err = db.Profile(ctx, time.Time{}, false, func(doc bson.Raw) {
+	_, err := db.Profile(ctx, time.Time{}, false, func(doc bson.Raw) {
 		profiles.Read(doc, func(op *recorded.Operation, err error) {
 			if err == nil {
 				model.Add(op)
@@ -227,9 +285,7 @@ func (v *verification) operate(ctx context.Context, st store.Store, plan *own.Pl
 	end := time.Now().Add(verifyTime)
 	var op workload.Op
 	var res store.Result
-	// More operations than were recorded change what the first ones had changed.
-	most := min(verifyOperations, max(int(v.model.Databases()[v.db.Name]), len(shares)))
-	for v.done = 0; v.done < most && ctx.Err() == nil && time.Now().Before(end); v.done++ {
+	for v.done = 0; int64(v.done) < v.most() && ctx.Err() == nil && time.Now().Before(end); v.done++ {
 		next := 0
 		for i, s := range shares {
 			if due[i] += s.Share; due[i] > due[next] {
@@ -306,47 +362,4 @@ func (v *verification) table(checks []recorded.Check) {
 			pair(a.Modified, b.Modified), pair(a.Examined, b.Examined), plan, c.Shape)
 	}
 	t.write(v.summaryOutput(), "  ")
-}
-
-// databaseFile is where the name of a database for verification is until it is dropped.
-func databaseFile(env *environment, address, database string) (string, error) {
-	name, err := profilerFile(env, address, database)
-	return strings.TrimSuffix(name, ".json") + "-verify.json", err
-}
-
-// noteDatabase writes down a database before it is made. forget removes the note.
-func noteDatabase(env *environment, address, database, made string) (forget func(), err error) {
-	name, err := databaseFile(env, address, database)
-	if err != nil {
-		return nil, err
-	}
-	if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
-		return nil, err
-	}
-	return func() { _ = os.Remove(name) }, replace.File(name, []byte(made), 0o600, true)
-}
-
-// dropLeft drops the database that a killed verification left.
-func dropLeft(ctx context.Context, env *environment, address string, db *capture.Database) error {
-	name, err := databaseFile(env, address, db.Name)
-	if err != nil {
-		return err
-	}
-	left, err := safeopen.ReadPath(name, 1<<10)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil || !strings.HasPrefix(string(left), verifyPrefix) {
-		return errors.Join(err, os.Remove(name))
-	}
-	other, err := openDatabase(ctx, env, address, string(left))
-	if err != nil {
-		return err
-	}
-	defer other.Close()
-	if err := other.Drop(ctx); err != nil {
-		return fmt.Errorf("cannot drop the database %s of a killed verification: %s", left, store.OneLine(err.Error()))
-	}
-	fmt.Fprintf(env.stdout, "dropped the database %s of a killed verification\n", left)
-	return os.Remove(name)
 }

@@ -32,6 +32,7 @@ type compiler struct {
 	key     bool // the value is that of a field that others refer to
 	clock   bool // a value depends on the time
 	again   bool // a reference was found to a field that may be compiled already
+	evens   int  // uses of numbers that are spread evenly
 }
 
 // collection is a compiled collection.
@@ -92,7 +93,7 @@ func Compile(f File, asked workload.Spec) (*Plan, error) {
 	}
 	// A reference to a field changes how its template is compiled, so everything is compiled until no new one is found.
 	for c.again = true; c.again; {
-		c.again, c.classes, c.choices, c.named, c.fields, c.vars = false, nil, nil, nil, 0, 0
+		c.again, c.classes, c.choices, c.named, c.fields, c.vars, c.evens = false, nil, nil, nil, 0, 0, 0
 		*p = Plan{name: p.name, file: f, seed: p.seed, integrity: p.integrity}
 		if err := c.documents(); err != nil {
 			return nil, err
@@ -118,7 +119,7 @@ func Compile(f File, asked workload.Spec) (*Plan, error) {
 		}
 	}
 	p.collections, p.classes, p.choices, p.fields, p.vars = c.all, c.classes, c.choices, c.fields, c.vars
-	p.named = c.named
+	p.named, p.evens = c.named, c.evens
 	if len(p.classes) > mostClasses {
 		return nil, fmt.Errorf("the file has %d kinds of operations and steps, and the limit is %d", len(p.classes), mostClasses)
 	}

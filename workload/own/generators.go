@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"sort"
 	"strconv"
 	"time"
 
@@ -38,6 +39,7 @@ func generatorNames() []string { return slices.Sorted(maps.Keys(generators)) }
 type rank struct {
 	n    int64
 	skew *workload.Skew
+	even *even
 }
 
 // rank reads the key skew of a generator with n different values.
@@ -51,6 +53,14 @@ func (o *options) rank(n int64) rank {
 		r.skew = workload.NewSkew(r.n, theta)
 	}
 	return r
+}
+
+// draw draws for a document or an operation.
+func (r rank) draw(e *env) int64 {
+	if r.even != nil {
+		return r.even.below(r.n, e)
+	}
+	return r.next(&e.r)
 }
 
 func (r rank) next(from *workload.Random) int64 {
@@ -67,8 +77,8 @@ type wholeValue struct {
 	long bool
 }
 
-func wholeNumber(c *compiler, name, arg *yaml.Node, _ *scope) (value, error) {
-	o := c.read(name, arg, "max", "min", "skew")
+func wholeNumber(c *compiler, name, arg *yaml.Node, s *scope) (value, error) {
+	o := c.read(name, arg, "max", "min", "skew", "even")
 	v := wholeValue{long: name.Value == "$long"}
 	low, high := int64(math.MinInt32), int64(math.MaxInt32)
 	if v.long {
@@ -83,11 +93,12 @@ func wholeNumber(c *compiler, name, arg *yaml.Node, _ *scope) (value, error) {
 		o.fail(arg, "%s: max (%d) is less than min (%d)", name.Value, most, v.min)
 	}
 	v.rank = o.rank(most - v.min + 1)
+	v.rank.even = o.even(s)
 	return v, o.err
 }
 
 func (v wholeValue) append(dst []byte, e *env) ([]byte, byte) {
-	n := v.min + v.rank.next(&e.r)
+	n := v.min + v.rank.draw(e)
 	if v.long {
 		return binary.LittleEndian.AppendUint64(dst, uint64(n)), rawbson.Int64
 	}
@@ -97,11 +108,12 @@ func (v wholeValue) append(dst []byte, e *env) ([]byte, byte) {
 type doubleValue struct {
 	min, span float64
 	round     float64 // 10^digits, 0 for none
+	even      *even
 }
 
-func double(c *compiler, name, arg *yaml.Node, _ *scope) (value, error) {
-	o := c.read(name, arg, "max", "min", "round")
-	v := doubleValue{min: o.number("min", 0)}
+func double(c *compiler, name, arg *yaml.Node, s *scope) (value, error) {
+	o := c.read(name, arg, "max", "min", "round", "even")
+	v := doubleValue{min: o.number("min", 0), even: o.even(s)}
 	if v.span = o.number("max", 1) - v.min; v.span < 0 {
 		o.fail(arg, "$double: max is less than min (%v)", v.min)
 	}
@@ -112,7 +124,7 @@ func double(c *compiler, name, arg *yaml.Node, _ *scope) (value, error) {
 }
 
 func (v doubleValue) append(dst []byte, e *env) ([]byte, byte) {
-	f := v.min + e.r.Float()*v.span
+	f := v.min + v.even.next(e)*v.span
 	if v.round != 0 {
 		f = math.Round(f*v.round) / v.round
 	}
@@ -174,7 +186,7 @@ type textValue struct {
 
 const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_"
 
-func randomText(c *compiler, name, arg *yaml.Node, _ *scope) (value, error) {
+func randomText(c *compiler, name, arg *yaml.Node, s *scope) (value, error) {
 	o := c.read(name, arg, "size", "from", "values", "skew", "begins", "begin")
 	v := &textValue{size: o.extent("size", 10), from: []byte(letters), few: o.has("values")}
 	if o.has("from") {
@@ -194,7 +206,7 @@ func randomText(c *compiler, name, arg *yaml.Node, _ *scope) (value, error) {
 	}
 	v.values = o.rank(n)
 	if o.has("begins") {
-		b := o.begins()
+		b := o.begins(s)
 		v.begins = &b
 	}
 	return v, o.err
@@ -206,18 +218,24 @@ func (v *textValue) append(dst []byte, e *env) ([]byte, byte) {
 	if v.few {
 		var r workload.Random
 		r.SeedRecord(v.salt, v.values.next(&e.r))
-		dst = v.letters(dst, &r)
+		dst = v.letters(dst, &r, nil)
 	} else {
-		dst = v.letters(dst, &e.r)
+		dst = v.letters(dst, &e.r, e)
 	}
 	return closeText(dst, at), rawbson.String
 }
 
 // letters takes six bits of randomness for each letter if there are 64 letters.
-func (v *textValue) letters(dst []byte, r *workload.Random) []byte {
+func (v *textValue) letters(dst []byte, r *workload.Random, e *env) []byte {
 	n := v.size.pick(r)
 	if v.begins != nil {
-		dst = v.begins.append(dst, v.begins.count.next(r))
+		var begin int64
+		if e == nil { // the text depends on r only
+			begin = v.begins.count.next(r)
+		} else {
+			begin = v.begins.count.draw(e)
+		}
+		dst = v.begins.append(dst, begin)
 		n -= int64(v.begins.size)
 	}
 	if len(v.from) != 64 {
@@ -282,12 +300,12 @@ type stepDate struct{ start, every int64 }
 // nowDate is the time at which the operation is made, moved by some milliseconds.
 type nowDate int64
 
-func date(c *compiler, name, arg *yaml.Node, _ *scope) (value, error) {
+func date(c *compiler, name, arg *yaml.Node, s *scope) (value, error) {
 	if arg.Kind == yaml.ScalarNode && arg.Value == "now" {
 		c.clock = true
 		return nowDate(0), nil
 	}
-	o := c.read(name, arg, "min", "max", "skew", "start", "every", "now")
+	o := c.read(name, arg, "min", "max", "skew", "even", "start", "every", "now")
 	if o.has("start") || o.has("every") {
 		every, err := time.ParseDuration(o.text("every"))
 		if err != nil || every < time.Millisecond || !o.has("start") || o.has("min") || o.has("max") {
@@ -308,11 +326,13 @@ func date(c *compiler, name, arg *yaml.Node, _ *scope) (value, error) {
 	if high < low {
 		o.fail(arg, "$date: max is before min")
 	}
-	return dateValue{low, o.rank(high - low + 1)}, o.err
+	v := dateValue{low, o.rank(high - low + 1)}
+	v.rank.even = o.even(s)
+	return v, o.err
 }
 
 func (v dateValue) append(dst []byte, e *env) ([]byte, byte) {
-	return binary.LittleEndian.AppendUint64(dst, uint64(v.min+v.rank.next(&e.r))), rawbson.Date
+	return binary.LittleEndian.AppendUint64(dst, uint64(v.min+v.rank.draw(e))), rawbson.Date
 }
 
 func (v stepDate) append(dst []byte, e *env) ([]byte, byte) {
@@ -383,10 +403,8 @@ type choice struct {
 	of   []value
 	rank rank
 	mix  *workload.Mix
-	// even gives each value its share of the documents as exactly as possible: these are the sums of the shares. step
-	// makes the choices of several fields independent.
-	even []float64
-	step float64
+	sums []float64 // of the weights, if all values are chosen evenly
+	even *even
 }
 
 func choose(c *compiler, name, arg *yaml.Node, s *scope) (value, error) {
@@ -427,8 +445,7 @@ func choose(c *compiler, name, arg *yaml.Node, s *scope) (value, error) {
 		v.mix = &mix
 	}
 	v.rank = o.rank(int64(len(v.of)))
-	if o.text("even") == "true" {
-		v.step = steps[saltOf(0, s.path+s.at)%uint64(len(steps))]
+	if v.even = o.even(s); v.even != nil {
 		sum := 0.0
 		for i := range v.of {
 			w := 1.0
@@ -436,15 +453,11 @@ func choose(c *compiler, name, arg *yaml.Node, s *scope) (value, error) {
 				w = weights[i]
 			}
 			sum += w
-			v.even = append(v.even, sum)
+			v.sums = append(v.sums, sum)
 		}
 	}
 	return v, o.err
 }
-
-// steps are irrational, and none is a multiple of another one. The fractions of their multiples are numbers from 0 to 1
-// that are spread evenly, and independently for different steps (Weyl).
-var steps = []float64{math.Phi - 1, math.Sqrt2 - 1, math.Sqrt(3) - 1, math.Sqrt(7) - 2}
 
 // numbers reads a list of numbers, or the numbers of a mapping.
 func (o *options) numbers(n *yaml.Node) []float64 {
@@ -465,13 +478,9 @@ func (o *options) numbers(n *yaml.Node) []float64 {
 
 func (v *choice) append(dst []byte, e *env) ([]byte, byte) {
 	if v.even != nil {
-		_, part := math.Modf(float64(e.n+1) * v.step)
-		at := part * v.even[len(v.even)-1]
-		i, found := slices.BinarySearch(v.even, at)
-		if found {
-			i++ // a sum is the end of its value
-		}
-		return v.of[min(i, len(v.of)-1)].append(dst, e)
+		at := v.even.next(e) * v.sums[len(v.sums)-1]
+		i := sort.Search(len(v.sums)-1, func(i int) bool { return at < v.sums[i] })
+		return v.of[i].append(dst, e)
 	}
 	if v.mix != nil {
 		return v.of[v.mix.Next(&e.r)].append(dst, e)
@@ -504,14 +513,17 @@ func repeated(c *compiler, name, arg *yaml.Node, s *scope) (value, error) {
 
 func (v *arrayValue) append(dst []byte, e *env) ([]byte, byte) {
 	dst, at := rawbson.Open(dst)
-	n := 0
+	n, before := 0, e.item
+	defer func() { e.item = before }()
 	for range v.count.pick(&e.r) {
 		item := len(dst)
+		e.item++
 		dst, n = appendItem(dst, v.of, n, e)
 		for range mostDraws {
 			if !v.distinct || !hasItem(dst[at+4:item], dst[item:]) {
 				break
 			}
+			e.item++
 			dst, n = appendItem(dst[:item], v.of, n-1, e)
 		}
 	}

@@ -52,13 +52,17 @@ type geoValue struct {
 	kind             string
 	lon, lat, radius interval // degrees
 	points           extent
+	x, y             *even
 }
 
-func geo(c *compiler, name, arg *yaml.Node, _ *scope) (value, error) {
-	o := c.read(name, arg, "type", "lon", "lat", "radius", "points")
+func geo(c *compiler, name, arg *yaml.Node, s *scope) (value, error) {
+	o := c.read(name, arg, "type", "lon", "lat", "radius", "points", "even")
 	v := &geoValue{kind: o.text("type"), lon: o.interval("lon", interval{-180, 180}, -180, 180),
 		lat: o.interval("lat", interval{-90, 90}, -90, 90), radius: o.interval("radius", interval{0.01, 0.01}, 0, 90),
 		points: o.extent("points", 4)}
+	if o.text("even") == "true" {
+		v.x, v.y = c.place(s)
+	}
 	if v.kind == "" {
 		v.kind = "Point"
 	}
@@ -78,7 +82,7 @@ const pairBytes = 2*(1+2+8) + 5 + elementHead
 func (v *geoValue) most() int64 { return 64 + (v.points.most()+1)*pairBytes }
 
 func (v *geoValue) append(dst []byte, e *env) ([]byte, byte) {
-	lon, lat := v.lon.pick(&e.r), v.lat.pick(&e.r)
+	lon, lat := v.x.in(v.lon, e), v.y.in(v.lat, e)
 	switch v.kind {
 	case "pair":
 		return appendPair(dst, lon, lat), rawbson.Array

@@ -16,8 +16,9 @@ type begins struct {
 	size  int
 }
 
-// begins reads the keys begins and begin of a generator: how many there are, and how many letters each has.
-func (o *options) begins() (b begins) {
+// begins reads the keys begins and begin of a generator: how many there are, and how many letters each has. Without
+// skew, all are equally often.
+func (o *options) begins(s *scope) (b begins) {
 	n := o.whole("begins", 1)
 	b.size = int(o.whole("begin", 3))
 	most := math.Pow(26, float64(min(max(b.size, 0), 12)))
@@ -25,7 +26,9 @@ func (o *options) begins() (b begins) {
 		o.fail(o.keys["begins"], "%s: there are no %d different begins of %d letters", o.name.Value, n, b.size)
 		n = 1
 	}
-	b.count = o.rank(n)
+	if b.count = o.rank(n); b.count.skew == nil {
+		b.count.even = o.c.even(s)
+	}
 	return b
 }
 
@@ -47,9 +50,9 @@ type patternValue struct {
 	options  string
 }
 
-func pattern(c *compiler, name, arg *yaml.Node, _ *scope) (value, error) {
+func pattern(c *compiler, name, arg *yaml.Node, s *scope) (value, error) {
 	o := c.read(name, arg, "begins", "begin", "anywhere", "options", "skew")
-	v := &patternValue{begins: o.begins(), anywhere: o.text("anywhere") == "true", options: o.text("options")}
+	v := &patternValue{begins: o.begins(s), anywhere: o.text("anywhere") == "true", options: o.text("options")}
 	letters := []byte(v.options)
 	slices.Sort(letters) // as BSON has them
 	for _, b := range letters {
@@ -67,6 +70,6 @@ func (v *patternValue) append(dst []byte, e *env) ([]byte, byte) {
 	if !v.anywhere {
 		dst = append(dst, '^')
 	}
-	dst = append(v.begins.append(dst, v.begins.count.next(&e.r)), 0)
+	dst = append(v.begins.append(dst, v.begins.count.draw(e)), 0)
 	return append(append(dst, v.options...), 0), rawbson.Regex
 }

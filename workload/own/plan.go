@@ -17,6 +17,7 @@ type Plan struct {
 	choices     []*choiceOfKeys
 	fields      int // used by later values of a document
 	vars        int
+	evens       int // uses of numbers that are spread evenly
 	ops         []*operation
 	mix         workload.Mix
 	sharded     []*collection
@@ -208,7 +209,8 @@ func appendIDFilter(dst []byte, key *keyField, e *env, n int64) []byte {
 }
 
 func (p *Plan) newEnv(worker, workers int) *env {
-	e := &env{seed: p.seed, fields: make([]span, p.fields), vars: make([]variable, p.vars)}
+	e := &env{seed: p.seed, fields: make([]span, p.fields), vars: make([]variable, p.vars), uses: make([]uint64, p.evens),
+		worker: uint64(worker)}
 	for _, k := range p.choices {
 		e.keys = append(e.keys, k.open(p.seed, worker, workers))
 	}

@@ -137,10 +137,10 @@ func (v numberedReference) append(dst []byte, e *env) ([]byte, byte) {
 
 // of appends the field of document n.
 func (k *keyField) of(n int64, dst []byte, e *env) ([]byte, byte) {
-	outer := e.n
-	e.n = n
+	outer, item := e.n, e.item
+	e.n, e.item = n, 0
 	dst, kind := k.value.append(dst, e)
-	e.n = outer
+	e.n, e.item = outer, item
 	return dst, kind
 }
 

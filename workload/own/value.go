@@ -31,6 +31,9 @@ type env struct {
 	named  bool            // a variable without a value is written as in the file, for people
 	keys   []workload.Keys // by the number of the reference
 	drawn  int64           // the number that a reference chose last
+	uses   []uint64        // of numbers that are spread evenly
+	item   int64           // number of the element of an array that is being made
+	worker uint64
 }
 
 // span is a value in the buffer.

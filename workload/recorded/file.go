@@ -33,7 +33,8 @@ const mostOperations = 100
 // file makes a workload file within limits.
 func (m *Model) file(src Source, limits limits) (f own.File, operations map[string]int) {
 	w := &writer{m: m, src: src, limits: limits, byName: map[string]*Collection{}, references: map[fieldOf]target{},
-		named: map[string]bool{}, repeats: map[fieldOf]float64{}, begins: map[fieldOf]bson.D{}}
+		named: map[string]bool{}, repeats: map[fieldOf]float64{}, begins: map[fieldOf]bson.D{},
+		compared: map[fieldOf]bool{}}
 	shapes, left := w.choose()
 	w.shapes = shapes
 	w.gather()
@@ -157,6 +158,7 @@ type writer struct {
 	named      map[string]bool    // collections that pipelines and documents name
 	repeats    map[fieldOf]float64
 	begins     map[fieldOf]bson.D
+	compared   map[fieldOf]bool // with bounds of ranges
 	names      map[string]int
 	unseen     []string
 	refused    int64 // operations of shapes that always failed

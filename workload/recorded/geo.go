@@ -154,7 +154,7 @@ func (p *Places) template(kind string) any {
 		points := math.Min(math.Max(math.Round(p.Points.Mean()), math.Max(least, 1)), 10_000)
 		g = append(g, bson.E{Key: "radius", Value: math.Min(round3(p.Radius.Mean()), 90)}, bson.E{Key: "points", Value: int64(points)})
 	}
-	return one("$geo", g)
+	return evenly(one("$geo", g))
 }
 
 // choose makes the generator of places of all types.
@@ -163,10 +163,7 @@ func (p *Places) choose() any {
 	for _, kind := range sortedKeys(p.Types) {
 		of, weights = append(of, p.template(kind)), append(weights, p.Types[kind])
 	}
-	if len(of) == 1 {
-		return of[0]
-	}
-	return one("$choose", bson.D{{Key: "of", Value: of}, {Key: "weights", Value: weights}})
+	return weighted(of, weights)
 }
 
 // box is a range of degrees, to a hundredth of its length.

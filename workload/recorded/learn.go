@@ -107,10 +107,19 @@ func (w *writer) learn() {
 			c.Documents = w.fromHoles(c)
 		}
 		w.learnIndexes(c)
+		if _, walk := w.definition(c); walk != nil {
+			if on := w.base(name); on != nil {
+				w.compares(on, walk.holes)
+			}
+		}
 	}
 	for _, s := range w.shapes {
 		c := w.base(s.Collection)
-		if c == nil || s.Verb != "find" || s.Results.Known == 0 {
+		if c == nil {
+			continue
+		}
+		w.compares(c, s.Holes)
+		if s.Verb != "find" || s.Results.Known == 0 {
 			continue
 		}
 		found := float64(s.Results.Docs) / float64(max(s.Results.Known-s.Results.Empty, 1))
@@ -129,6 +138,15 @@ func (w *writer) learn() {
 					w.repeats[at] = found
 				}
 			}
+		}
+	}
+}
+
+// compares notes the fields that filters compare with bounds.
+func (w *writer) compares(c *Collection, holes []*Hole) {
+	for _, h := range holes {
+		if comparesOrder[h.Op] && h.Field != "" {
+			w.compared[fieldOf{c.Name, h.Field}] = true
 		}
 	}
 }
@@ -223,13 +241,10 @@ func (l *labels) pattern(used *Values, anchored bool, options string) any {
 		}
 		of, weights = append(of, bson.Regex{Pattern: pattern, Options: options}), append(weights, e.n)
 	}
-	switch len(of) {
-	case 0:
+	if len(of) == 0 {
 		return bson.Regex{Pattern: begin + "v", Options: options}
-	case 1:
-		return of[0]
 	}
-	return one("$choose", bson.D{{Key: "of", Value: of}, {Key: "weights", Value: weights}})
+	return weighted(of, weights)
 }
 
 // planned finds the indexes in a plan summary, such as IXSCAN { a: 1, "b.c": -1 }.
@@ -286,9 +301,7 @@ func (w *writer) plannedIndex(c *Collection, s *Shape, text string) {
 func (w *writer) special(out *own.Collection, c *Collection) bool {
 	if on := text(c.Options, "viewOn"); on != "" {
 		*out = own.Collection{Name: c.Name, View: &own.View{On: on}}
-		if v := c.Options.Lookup("pipeline"); v.Type == bson.TypeArray {
-			walk := &walker{names: w.m.Names, computed: map[string]bool{}}
-			tree := walk.pipeline(v)
+		if tree, walk := w.definition(c); walk != nil {
 			out.View.Pipeline = own.TemplateOf(w.constants(c, tree, walk))
 		}
 	}
@@ -314,6 +327,16 @@ func (w *writer) special(out *own.Collection, c *Collection) bool {
 		}
 	}
 	return false
+}
+
+// definition is the pipeline of a view, nil of other collections.
+func (w *writer) definition(c *Collection) (tree any, walk *walker) {
+	v := c.Options.Lookup("pipeline")
+	if v.Type != bson.TypeArray || text(c.Options, "viewOn") == "" {
+		return nil, nil
+	}
+	walk = &walker{names: w.m.Names, computed: map[string]bool{}}
+	return walk.pipeline(v), walk
 }
 
 // collationOf leaves out what the server adds to a collation.

@@ -157,17 +157,33 @@ func (l *labels) choose(used *Values) any {
 		if l.kind == bson.TypeInt64 {
 			name = "$long"
 		}
-		return one(name, bson.D{{Key: "min", Value: l.label(0)}, {Key: "max", Value: l.label(len(of) - 1)}})
-	case used != nil && float64(most) < near*float64(least):
-		return one("$choose", of)
-	case used != nil:
-		return one("$choose", bson.D{{Key: "of", Value: of}, {Key: "weights", Value: weights}})
+		return evenly(one(name, bson.D{{Key: "min", Value: l.label(0)}, {Key: "max", Value: l.label(len(of) - 1)}}))
+	case float64(most) < near*float64(least):
+		return evenly(one("$choose", bson.D{{Key: "of", Value: of}}))
 	}
-	g := bson.D{{Key: "of", Value: of}}
-	if float64(most) >= near*float64(least) {
-		g = append(g, bson.E{Key: "weights", Value: weights})
+	return weighted(of, weights)
+}
+
+// weighted chooses values as often as their weights say.
+func weighted(of, weights bson.A) any {
+	if len(of) == 1 {
+		return of[0]
 	}
-	return one("$choose", append(g, bson.E{Key: "even", Value: true}))
+	return evenly(one("$choose", bson.D{{Key: "of", Value: of}, {Key: "weights", Value: weights}}))
+}
+
+// evenly makes a generator of a range or of a choice spread its values evenly instead of by chance, so that few
+// operations find as much as many. Others stay as they are.
+func evenly(g any) any {
+	d, _ := g.(bson.D)
+	if len(d) != 1 || !slices.Contains([]string{"$int", "$long", "$double", "$date", "$choose", "$geo"}, d[0].Key) {
+		return g
+	}
+	args, ok := d[0].Value.(bson.D)
+	if !ok || valueOf(args, "now") != nil {
+		return g
+	}
+	return one(d[0].Key, append(slices.Clone(args), bson.E{Key: "even", Value: true}))
 }
 
 // sameValue compares numbers of all types by what they are worth, as a server does.

@@ -479,11 +479,23 @@ func plainNumber(v *Values) any {
 		return int64(0)
 	case v.scale.Min == v.scale.Max:
 		return v.constant(v.scale.Min, v.Type())
+	case !v.more && len(v.Types) == 1 && len(v.examples) <= mostPlain:
+		var of, weights bson.A
+		for _, key := range sortedKeys(v.examples) {
+			e := v.examples[key]
+			if x := onScale(e.value); x >= v.scale.Min && x <= v.scale.Max { // a number
+				of, weights = append(of, v.constant(x, e.value.Type)), append(weights, e.n)
+			}
+		}
+		return weighted(of, weights)
 	case v.Type() == bson.TypeDouble:
-		return one("$double", bson.D{{Key: "min", Value: v.scale.Min}, {Key: "max", Value: v.scale.Max}})
+		return evenly(one("$double", bson.D{{Key: "min", Value: v.scale.Min}, {Key: "max", Value: v.scale.Max}}))
 	}
-	return one("$long", bson.D{{Key: "min", Value: int64(v.scale.Min)}, {Key: "max", Value: int64(v.scale.Max)}})
+	return evenly(one("$long", bson.D{{Key: "min", Value: int64(v.scale.Min)}, {Key: "max", Value: int64(v.scale.Max)}}))
 }
+
+// mostPlain is up to how many different numbers are listed, each as often as it was used.
+const mostPlain = 16
 
 // comparesOrder are the operators that bound a range.
 var comparesOrder = map[string]bool{"$gt": true, "$gte": true, "$lt": true, "$lte": true, "$expr": true}
@@ -515,7 +527,7 @@ func (f *filler) bound(h *Hole, values, documents *Field) (any, bool) {
 		each := float64(max(f.c.Count, 1)-1) / span // documents are numbered
 		low, high = (v.scale.Min-like.scale.Min)*each, (v.scale.Max-like.scale.Min)*each
 	}
-	return f.low(h, between(low, high, v.Type())), true
+	return f.low(h, evenly(between(low, high, v.Type()))), true
 }
 
 // between makes a number or a date in a range.
@@ -555,8 +567,8 @@ func (f *filler) above(name string, width Range, fraction bool) any {
 			kind = "$double"
 		}
 		wide := name + "wide"
-		f.let = append(f.let, bson.E{Key: wide, Value: one(kind, bson.D{{Key: "min", Value: int64(max(width.Min, 0))},
-			{Key: "max", Value: int64(math.Ceil(max(width.Max, 0)))}})})
+		f.let = append(f.let, bson.E{Key: wide, Value: evenly(one(kind, bson.D{{Key: "min", Value: int64(max(width.Min, 0))},
+			{Key: "max", Value: int64(math.Ceil(max(width.Max, 0)))}}))})
 		return one("$calc", name+" + "+wide)
 	}
 	sign, w := " + ", width.Min
@@ -606,7 +618,7 @@ func (f *filler) reference(h *Hole, values, documents *Field, array bool) (any, 
 				return none, true
 			}
 			share := math.Round(missed*1000) / 1000
-			return one("$choose", bson.D{{Key: "of", Value: bson.A{ref, none}}, {Key: "weights", Value: bson.A{1 - share, share}}}), true
+			return weighted(bson.A{ref, none}, bson.A{1 - share, share}), true
 		}
 	}
 	return ref, true

@@ -82,6 +82,8 @@ func TestStatementsOfCommands(t *testing.T) {
 		"an earlier command":        {write("c1", 100, 120) + command("c1", 5101, 121, whole), "map[update:2], cut map[], unlisted 0"},
 		"two connections in turn":   {write("c1", 100, 50) + write("c2", 101, 50) + command("c2", 102, 51, whole) + command("c1", 103, 53, whole), "map[update:2], cut map[], unlisted 0"},
 		"a delete is not an update": {write("c1", 100, 120) + command("c1", 101, 121, `{"delete":"carts","deletes":[{"q":{"a":1},"limit":1}],"$db":"shop"}`), "map[delete:1 update:1], cut map[], unlisted 0"},
+		"a command written late":    {write("c1", 100, 1) + command("c1", 400, 2, whole), "map[update:1], cut map[], unlisted 0"},
+		"two of one name":           {write("c1", 100, 5) + write("c1", 101, 5) + command("c1", 102, 6, whole) + command("c1", 103, 6, whole), "map[update:2], cut map[], unlisted 0"},
 		"a shortened command":       {write("c1", 100, 120) + shorten(command("c1", 101, 121, whole)), "map[update:1], cut map[], unlisted 0"},
 		"a shortened statement":     {shorten(write("c1", 100, 120)) + command("c1", 101, 121, whole), "map[], cut map[update:1], unlisted 0"},
 	} {

@@ -29,9 +29,12 @@ const (
 	perList   = 100_000
 )
 
-// clockTolerance is how far the time of a statement may be outside of that of its command: durations are in whole
-// milliseconds, and a line has the time at which it was written.
-const clockTolerance = 20 * time.Millisecond
+// A statement may be outside of the time of its command, because durations are in whole milliseconds, and a line has the
+// time at which it was written. A busy server writes that of a command late, so that it seems to begin late.
+const (
+	clockTolerance = 20 * time.Millisecond
+	writtenLate    = time.Second
+)
 
 // list remembers a statement.
 func (s *source) list(connection, verb string, op *Operation) {
@@ -47,23 +50,33 @@ func (s *source) list(connection, verb string, op *Operation) {
 	s.spans++
 }
 
-// take returns how many statements of a command were listed, and forgets them with all earlier ones.
-func (s *source) take(connection, verb string, op *Operation) (n int64) {
+// take returns how many statements of a command were listed, and forgets them with all earlier ones. The command has
+// most statements, -1 if that is not known. A profile does not tell the connections of a client apart, so it may list the
+// statements of several commands before the first of these commands.
+func (s *source) take(connection, verb string, op *Operation, most int64) (n int64) {
 	key := listing{connection, verb}
-	begin := op.Time.Add(-clockTolerance).UnixMilli()
+	late := writtenLate
+	if most < 0 {
+		late = clockTolerance
+	}
+	begin := op.Time.Add(-late).UnixMilli()
 	end := op.Time.Add(op.Duration + clockTolerance).UnixMilli()
-	var later []span // of another connection that has the same name
-	for _, one := range s.listed[key] {
+	var others []span
+	for _, one := range slices.Backward(s.listed[key]) {
 		switch {
-		case one.begin >= begin && one.end <= end:
-			n++
 		case one.end > end:
-			later = append(later, one)
+			others = append(others, one)
+		case one.begin < begin: // nobody lists its command any more
+		case most >= 0 && n >= most:
+			others = append(others, one)
+		default:
+			n++
 		}
 	}
-	s.spans -= len(s.listed[key]) - len(later)
-	if delete(s.listed, key); len(later) > 0 {
-		s.listed[key] = later
+	s.spans -= len(s.listed[key]) - len(others)
+	if delete(s.listed, key); len(others) > 0 {
+		slices.Reverse(others)
+		s.listed[key] = others
 	}
 	return n
 }
@@ -156,7 +169,7 @@ func (s *source) resolve(op Operation, connection, name string, cmd bson.Raw, sh
 			n = count
 		}
 	}
-	listed := s.take(connection, name, &op)
+	listed := s.take(connection, name, &op, n)
 	switch {
 	case n >= 0 && listed >= n || n < 0 && listed > 0:
 		op.Count = max(listed, 1)

@@ -55,10 +55,7 @@ func (w *writer) dbRefs(c *Collection, path string, l *Level) any {
 		}
 		of, weights = append(of, doc), append(weights, l.Refs[r])
 	}
-	if len(of) == 1 {
-		return of[0]
-	}
-	return one("$choose", bson.D{{Key: "of", Value: of}, {Key: "weights", Value: weights}})
+	return weighted(of, weights)
 }
 
 // field makes the template of one field.
@@ -93,10 +90,7 @@ func (w *writer) field(c *Collection, path string, f *Field) any {
 	if len(of) == 0 {
 		return nil
 	}
-	if len(of) == 1 {
-		return of[0]
-	}
-	return one("$choose", bson.D{{Key: "of", Value: of}, {Key: "weights", Value: weights}})
+	return weighted(of, weights)
 }
 
 // identity makes _ids, which others refer to: different for each document, and made of its number.
@@ -155,7 +149,11 @@ func (w *writer) typed(c *Collection, path string, f *Field, t bson.Type) any {
 		}
 		return one("$binary", bson.D{{Key: "size", Value: w.span(v.Length)}})
 	}
-	return scalarOf(v, t, few, w.m.Last)
+	g := scalarOf(v, t, few, w.m.Last)
+	if w.compared[fieldOf{c.Name, path}] {
+		g = evenly(g)
+	}
+	return g
 }
 
 // few reports whether values repeat so often that their number can be told.
@@ -185,10 +183,7 @@ func chosen(v *Values, t bson.Type) (any, bool) {
 	for _, e := range list {
 		of, weights = append(of, exact(e.value)), append(weights, e.n)
 	}
-	if len(of) == 1 {
-		return of[0], true
-	}
-	return one("$choose", bson.D{{Key: "of", Value: of}, {Key: "weights", Value: weights}}), true
+	return weighted(of, weights), true
 }
 
 // scalarOf makes the template of numbers, dates and other single values.
