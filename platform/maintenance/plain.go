@@ -196,8 +196,8 @@ type move struct {
 }
 
 // chooseChunk reads the chunks of a collection, and chooses one that its new shard does not still delete.
-func chooseChunk(ctx context.Context, c server.Commander, ns string, deletes func(chunk bson.Raw, shard string) (bool, error),
-) (move, error) {
+func chooseChunk(ctx context.Context, c server.Commander, ns string,
+	deletes func(chunk bson.Raw, shard string) (bool, error)) (move, error) {
 	chunks, err := chunksOf(ctx, c, ns)
 	if err != nil {
 		return move{}, err
