@@ -12,6 +12,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/study/procedure"
+	"github.com/plimsoll-bench/plimsoll/study/search"
 )
 
 // The times of a drill at a rate: before the event the normal state is known, and the event lasts until shortly before
@@ -37,7 +38,7 @@ func (c *session) ofEvent(o *procedure.LineOptions, l *record.LoadLine) bool {
 	default:
 		// A line with an event is near that of all members up or below it, and each step takes long.
 		o.Event, o.Base.Load.Duration = true, spec.Duration(drillFor)
-		o.Pace = procedure.Pace{Step: drillFor, Trial: drillFor, Around: drillAround}
+		o.Pace = search.Pace{Step: drillFor, Trial: drillFor, Around: drillAround}
 		o.Search.From, o.Search.Duration = spec.Rate(0.9*first.Rate), 0
 		highest := spec.Rate(1.1 * first.Rate)
 		o.Search.To = min(highest, cmp.Or(o.Search.To, highest))

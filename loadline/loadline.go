@@ -23,6 +23,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/server"
 	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/study/procedure"
+	"github.com/plimsoll-bench/plimsoll/study/search"
 )
 
 // Progress receives the progress of a search.
@@ -90,7 +91,7 @@ func Run(ctx context.Context, asked spec.Capacity, o Options) (*record.Capacity,
 	return c.perform(ctx)
 }
 
-// Resume continues a search with its finished steps. given is the specification as it is now, nil for that of the
+// Resume continues a search with its finished steps, also one that ended with a line that is not sure. given is the specification as it is now, nil for that of the
 // record, which is used only if the user of the key wrote it.
 func Resume(ctx context.Context, given *spec.Capacity, o Options) (*record.Capacity, error) {
 	of, release, err := campaign.Reopen[*record.Capacity](o.Dir)
@@ -117,10 +118,11 @@ func Resume(ctx context.Context, given *spec.Capacity, o Options) (*record.Capac
 	c := newSession(o, w, of, *given)
 	for i := range of.Lines {
 		if l := &of.Lines[i]; l.Status == record.LineUndecided || l.Status == record.LineRunning ||
-			l.Status == record.LineFailed {
+			l.Status == record.LineFailed || l.Status == record.LineFound && !l.Sure() {
 			l.Status = record.LinePlanned
 		}
 	}
+	of.Estimate = of.Seconds + c.estimate().Seconds()
 	return c.perform(ctx)
 }
 
@@ -206,9 +208,18 @@ func (c *session) load(ctx context.Context) error {
 }
 
 // around is the time of a step besides its measured time: warm-up, opening, and waiting for a calm target.
-const around = 4 * time.Second
+func (c *session) around() time.Duration {
+	around := c.warmup() + 500*time.Millisecond
+	if c.o.Ask != nil {
+		around += 1500 * time.Millisecond
+	}
+	return around
+}
 
-const warmup = 2 * time.Second
+// warmup is the time of each step that is not measured, shorter if there is little time.
+func (c *session) warmup() time.Duration {
+	return min(max((c.asked.Within.Std() / 60).Truncate(time.Second), time.Second), 2*time.Second)
+}
 
 // budget is the time for a line: the first one has as much as two others.
 func (c *session) budget(i int) time.Duration {
@@ -220,26 +231,19 @@ func (c *session) budget(i int) time.Duration {
 	return left / time.Duration(shares)
 }
 
-// closedLoopTime is the time of the first step of a line.
-const closedLoopTime = 10*time.Second + around
-
-// estimate is the planned time of all lines without loading data. Lines with events take the time that is left.
+// estimate is the planned time of the lines that are left, without loading data. That of all members up is between the
+// time of a search whose answer is soon sure, and all there is. Lines with events take the time that is left.
 func (c *session) estimate() time.Duration {
 	c.began = c.o.Run.Now()
+	if c.Result.Lines[0].Ended() {
+		return c.asked.Within.Std()
+	}
 	first := c.budget(0)
-	pace := c.pace(first)
+	pace := search.PaceWithin(first, c.around())
 	if d := c.asked.Search.Duration.Std(); d > 0 {
-		pace = procedure.Pace{Step: d, Trial: d, Around: around}
+		pace = search.Pace{Step: d, Trial: d, Around: c.around()}
 	}
-	planned := min(first, pace.Time()+closedLoopTime)
-	if len(c.Result.Lines) > 1 {
-		planned += c.asked.Within.Std() - first
-	}
-	return planned
-}
-
-func (c *session) pace(within time.Duration) procedure.Pace {
-	return procedure.PaceWithin(within-closedLoopTime, around)
+	return c.asked.Within.Std() - (first-min(first, pace.Time()))/2
 }
 
 // find searches a line.
@@ -248,7 +252,7 @@ func (c *session) find(ctx context.Context, i int) error {
 	budget, began := c.budget(i), c.o.Run.Now()
 	c.done = slices.Clone(l.Steps)
 	o := procedure.LineOptions{Name: l.Name, Base: c.base(), Objectives: c.asked.Objectives, Search: c.asked.Search,
-		Pace: c.pace(budget), Left: func() time.Duration { return budget - c.o.Run.Now().Sub(began) },
+		Pace: search.PaceWithin(budget, c.around()), Left: func() time.Duration { return budget - c.o.Run.Now().Sub(began) },
 		Done: func(now record.LoadLine) { c.update(i, now) }}
 	perform := func(ctx context.Context, s procedure.Step) (procedure.StepResult, error) { return c.run(ctx, i, s) }
 	if i > 0 {
@@ -257,7 +261,7 @@ func (c *session) find(ctx context.Context, i int) error {
 		}
 		perform = func(ctx context.Context, s procedure.Step) (procedure.StepResult, error) { return c.drill(ctx, i, s) }
 	}
-	c.o.Progress.Note(fmt.Sprintf("%s: with %s, about %s", l.Name, strings.Join(c.asked.Objectives, ", "),
+	c.o.Progress.Note(fmt.Sprintf("%s: with %s, at most %s", l.Name, strings.Join(c.asked.Objectives, ", "),
 		o.Left().Round(time.Second)))
 	line, err := procedure.Line(ctx, o, perform)
 	c.update(i, line)
@@ -281,7 +285,7 @@ func (c *session) base() spec.Run {
 	asked.LoadPhase.Skip, asked.LoadPhase.Drop = true, false
 	asked.Out, asked.Objectives = "", nil
 	if asked.Load.Warmup == 0 {
-		asked.Load.Warmup = spec.Duration(warmup)
+		asked.Load.Warmup = spec.Duration(c.warmup())
 	}
 	return asked
 }

@@ -276,6 +276,10 @@ func (l *LoadLine) Has() bool {
 	return l.Rate > 0 && (l.Status == LineFound || l.Status == LineAtLeast || l.Status == LineUndecided)
 }
 
+// Sure reports whether the probability that a rate is wrong by more than its precision is small enough. Without such a
+// probability, the status says how sure the rate is.
+func (l *LoadLine) Sure() bool { return l.Wrong == nil || *l.Wrong <= 1-l.Confidence }
+
 // FindSafe sets Safe.
 func (c *Capacity) FindSafe() {
 	c.Safe = ""
@@ -303,22 +307,31 @@ func (l *LoadLine) Place(s LineStep) {
 	}
 }
 
-// Conclude is [Missed] if a line that counts was not found.
+// Conclude is [Missed] if a line that counts has no rate, and [Incredible] if its rate is not confirmed.
 func (c *Capacity) Conclude() Conclusion {
-	r := c.Head.Conclude()
-	if r != Satisfied {
-		return r
+	worst := c.Head.Conclude()
+	if worst != Satisfied {
+		return worst
 	}
+	gravity := []Conclusion{Satisfied, Missed, Incredible, NoResult}
 	for i := range c.Lines {
-		l := &c.Lines[i]
-		if l.Counts && l.Status == LineFailed {
-			return NoResult
-		}
-		if l.Counts && l.Status != LineFound && l.Status != LineAtLeast && l.Status != LineSkipped {
-			return Missed
+		if l := &c.Lines[i]; l.Counts && slices.Index(gravity, l.conclude()) > slices.Index(gravity, worst) {
+			worst = l.conclude()
 		}
 	}
-	return Satisfied
+	return worst
+}
+
+func (l *LoadLine) conclude() Conclusion {
+	switch l.Status {
+	case LineFound, LineAtLeast, LineSkipped:
+		return Satisfied
+	case LineFailed:
+		return NoResult
+	case LineNone:
+		return Missed
+	}
+	return Incredible
 }
 
 func (c *Capacity) measured() bool {

@@ -65,7 +65,7 @@ func TestSafeLine(t *testing.T) {
 		"none":        {func(l []record.LoadLine) { l[2].Status, l[2].Rate = record.LineNone, 0 }, "", record.Missed},
 		"skipped":     {func(l []record.LoadLine) { l[2].Status, l[2].Rate = record.LineSkipped, 0 }, "kill:secondary", record.Satisfied},
 		"failed":      {func(l []record.LoadLine) { l[2].Status, l[2].Rate = record.LineFailed, 0 }, "", record.NoResult},
-		"undecided":   {func(l []record.LoadLine) { l[1].Status = record.LineUndecided }, "initial-sync:secondary", record.Missed},
+		"undecided":   {func(l []record.LoadLine) { l[1].Status = record.LineUndecided }, "initial-sync:secondary", record.Incredible},
 	} {
 		c := recordtest.Capacity{Events: []string{"kill:secondary", "initial-sync:secondary"}}.Record()
 		x.change(c.Lines)

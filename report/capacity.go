@@ -75,12 +75,10 @@ func capacityEngine(c *record.Capacity) string {
 
 // capacityDocument is how much load a deployment carries, how sure that is, what limits it, and how much it has now.
 func capacityDocument(c *record.Capacity, on *capacityFiles) *Document {
-	d := &Document{Title: capacityTitle(c), Sentence: true, Problem: c.Problem, Grade: gradeOf(c.Validity, c.Status),
-		Findings: findingPoints(c.Validity), Facts: capacityFacts(c), Tiles: capacityTiles(c)}
-	d.Brief = doubt(c.Validity)
-	if c.Conclude() == record.Missed && d.Grade == Good {
-		d.Grade = Warn
-	}
+	validity := capacityValidity(c)
+	d := &Document{Title: capacityTitle(c), Sentence: true, Problem: c.Problem, Grade: gradeOf(validity, c.Status),
+		Findings: findingPoints(validity), Facts: capacityFacts(c), Tiles: capacityTiles(c)}
+	d.Brief = doubt(validity)
 	for i := range c.Lines {
 		if l := &c.Lines[i]; unknown(*l) {
 			d.Findings = append(d.Findings, Point{Warn, "warning", l.Name + ": " + cmp.Or(l.Problem, l.Reason, string(l.Status))})
@@ -88,11 +86,11 @@ func capacityDocument(c *record.Capacity, on *capacityFiles) *Document {
 	}
 	if p := c.Now; p != nil && p.Share != nil && *p.Share >= 1 {
 		d.Findings = append(d.Findings, Point{Warn, "warning", "the present load is above the line " + p.Line + ": " + presentShare(p)})
-		if d.Grade == Good {
-			d.Grade = Warn
-		}
 	}
-	d.conclude(c.Validity, c.Status, capacityAnswer(c), capacitySure(c), d.Findings[len(c.Validity):]...)
+	if d.Grade == Good && (c.Conclude() != record.Satisfied || len(d.Findings) > len(validity)) {
+		d.Grade = Warn
+	}
+	d.conclude(validity, c.Status, capacityAnswer(c), capacitySure(c), d.Findings[len(validity):]...)
 	if l := headLine(c); l != nil {
 		d.Where = limitLine(l.LimitedBy)
 	}
@@ -226,6 +224,24 @@ func unknown(l record.LoadLine) bool {
 	return l.Counts && l.Ended() && l.Status != record.LineSkipped && !l.Has()
 }
 
+// capacityValidity are the findings of a capacity. A line that is not sure has one, whatever the record says.
+func capacityValidity(c *record.Capacity) []measure.Finding {
+	list := slices.Clone(c.Validity)
+	for i := range c.Lines {
+		l := &c.Lines[i]
+		said := slices.ContainsFunc(list, func(f measure.Finding) bool { return strings.HasPrefix(f.Text, l.Name+": ") })
+		if l.Counts && !l.Sure() && !said {
+			list = append(list, measure.Finding{ID: "line-doubtful", Severity: measure.Warning, Text: l.Name + ": " + wrongWords("line", l) + "."})
+		}
+	}
+	return list
+}
+
+// wrongWords say how probable it is that a rate is wrong. They are for lines that have that probability.
+func wrongWords(what string, l *record.LoadLine) string {
+	return fmt.Sprintf("the probability that the %s is wrong by more than %s is %s", what, figure.Limit(l.Precision), figure.Limit(*l.Wrong))
+}
+
 // capacityAnswer is the first sentence: how much load the deployment carries.
 func capacityAnswer(c *record.Capacity) string {
 	l, with := headLine(c), strings.Join(c.Objectives, ", ")
@@ -297,7 +313,7 @@ func capacitySure(c *record.Capacity) string {
 	}
 	text := fmt.Sprintf("%s, %s near the answer", figure.Plural(len(l.Steps), "step"), figure.Plural(l.Trials, "trial"))
 	if l.Wrong != nil && l.Status != record.LineAtLeast {
-		text += fmt.Sprintf("; the probability that the answer is wrong by more than %s is %s", figure.Limit(l.Precision), figure.Limit(*l.Wrong))
+		text += "; " + wrongWords("answer", l)
 	}
 	if l.Status == record.LineUndecided {
 		text = "not confirmed: " + text
@@ -366,6 +382,10 @@ func capacityNext(c *record.Capacity) Next {
 		return Next{"plimsoll capacity resume DIR", "continue"}
 	case c.Specification == nil || l == nil || !l.Has():
 		return Next{}
+	case l.Status == record.LineUndecided:
+		return Next{"plimsoll capacity resume DIR", "more trials, to confirm it"}
+	case !l.Sure():
+		return Next{"plimsoll capacity resume DIR", "more trials, until it is sure"}
 	case p != nil && p.Apart != nil && *p.Apart > sameMix && mongo(p.Address):
 		return Next{"plimsoll workload record " + shellword.Quote(p.Address) + " --profile all --for 10m -o own.yaml",
 			"a workload of the present operations, to measure their line"}

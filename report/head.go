@@ -73,7 +73,8 @@ func (d *Document) conclude(findings []measure.Finding, status record.Status, an
 func (d *Document) shorten() {
 	d.Short = slices.DeleteFunc(d.Short, func(p Point) bool { return p.Grade == Good })
 	for i := range d.Short {
-		d.Short[i].Text, _, _ = strings.Cut(d.Short[i].Text, ". ")
+		first, _, _ := strings.Cut(d.Short[i].Text, ". ")
+		d.Short[i].Text = strings.TrimSuffix(first, ".")
 	}
 	gravity := []Grade{Bad, Warn, Note}
 	slices.SortStableFunc(d.Short, func(a, b Point) int {
@@ -303,7 +304,7 @@ func historyHead(d *Document, h *record.HistoryReport) {
 		answer = "cannot tell: too few points to find a change"
 		d.Grade = Warn
 	}
-	d.conclude(h.Validity, record.Complete, cmp.Or(answer, "no change found"), "in "+figure.Plural(points, "point"))
+	d.conclude(h.Validity, record.Complete, cmp.Or(answer, "no change found"), figure.Plural(points, "point"))
 	d.Summary = t
 	if latest != nil {
 		name, _, _ := strings.Cut(latest.Record, "#") // without the configuration of a study

@@ -55,7 +55,7 @@ type CapacitySearch struct {
 	Confirm Count `json:"confirm,omitempty" yaml:"confirm,omitempty"`
 	// Duration is the time of each step. Absent, it follows from the percentile and the time.
 	Duration Duration `json:"duration,omitempty" yaml:"duration,omitempty"`
-	// Steps is the largest number of steps, 24 if absent.
+	// Steps is the largest number of steps. Absent, it is 60 in a capacity, and 24 in a study, which has no time limit.
 	Steps Count `json:"steps,omitempty" yaml:"steps,omitempty"`
 }
 
@@ -96,6 +96,7 @@ func (c *Capacity) Defaults() {
 	}
 	def(&c.Within, Duration(within))
 	def(&c.Recovery, Duration(2*time.Minute))
+	def(&c.Search.Steps, 60) // the time ends a search
 	c.Search.Defaults()
 	def(&c.Run.Load.Timeout, Duration(2*time.Second)) // a step that fails must end
 	def(&c.Run.Load.Workers, 64)

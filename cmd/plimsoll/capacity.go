@@ -48,7 +48,8 @@ func newCapacityCommand(env *environment) *cobra.Command {
 		Short: "Find the highest load that a deployment carries",
 		Long: `Each step is an open loop at one rate. A test on its seconds decides it: met, missed or undecided, with an error of
 5 %. The search raises the rate until it is missed, narrows it, and confirms the answer by fresh trials just below and
-just above it. The answer has a 95 % interval, and the probability that it is wrong by more than 5 %.
+just above it, in turn. The answer has a 95 % interval, and the probability that it is wrong by more than 5 %. The
+search ends when that probability is at most 5 %, or with --within.
 
 With --while, further lines say which load the deployment carries while an event lasts. Their steps are drills at a
 rate: the objectives hold outside of the outage of a failover, acknowledged writes survive, and redundancy returns. The
@@ -63,10 +64,12 @@ DIR is the record of a search: then nothing is searched, and --now names the dep
 oplog, mirrored reads, heartbeats and monitoring are not counted. If the operations are not those of the workload that
 was measured, the answer states how they differ, and between which ends the share is. The record keeps the present load.
 
-Ctrl-C ends the search with the answer so far. 'plimsoll capacity resume DIR' continues it.
+Ctrl-C ends the search with the answer so far. 'plimsoll capacity resume DIR' continues it, also one whose time was not
+enough.
 
 Exit codes: 0 each line that counts was found, 1 other failure, 2 usage error, 3 target unreachable, 4 no rate holds the
-objectives, the time was not enough, or the present load is above the line of DIR, 6 result invalid, 130 interrupted.`,
+objectives, or the present load is above the line of DIR, 6 the time was not enough to confirm a line, or the result is
+invalid, 130 interrupted.`,
 		Example: `  plimsoll capacity
   plimsoll capacity mongodb://db1/ --workload b --slo 'p99<20ms,errors<0.1%' --within 15m
   plimsoll capacity lab:three --while kill:secondary --while kill:primary
@@ -111,8 +114,8 @@ func newCapacityResumeCommand(env *environment) *cobra.Command {
 	var o capacityOptions
 	cmd := &cobra.Command{
 		Use:     "resume DIR",
-		Short:   "Continue a search that ended early",
-		Long:    "Finished steps are kept. The stored specification has no credentials: if the target needs them, give the file again.",
+		Short:   "Continue a search that ended early, or is not sure",
+		Long:    "Finished steps are kept. Lines that are not confirmed or not sure get as much time as the search had. The stored specification has no credentials: if the target needs them, give the file again.",
 		Example: "  plimsoll capacity resume plimsoll-data/capacities/20260301-120000-capacity",
 		Args:    exactlyOne("directory of a capacity"),
 		RunE:    func(cmd *cobra.Command, args []string) error { return o.resume(cmd, env, args[0]) },

@@ -29,7 +29,11 @@ var screens = []screen{{}, {columns: 80, colour: true}, {columns: 100}, {columns
 func firstScreens(t *testing.T) map[string]any {
 	t.Helper()
 	results := map[string]any{"troubled": troubled(), "judged": judgedStudy(), "history": recordtest.History(),
-		"size": recordtest.Sizing(), "ci": recordtest.Gate(), "doctor": recordtest.Doctor()}
+		"size": recordtest.Sizing(), "ci": recordtest.Gate(), "doctor": recordtest.Doctor(),
+		"capacity-unsure": capacityWith(func(l *record.LoadLine) { *l.Wrong = 0.362 }),
+		"capacity-unconfirmed": capacityWith(func(l *record.LoadLine) {
+			l.Status, *l.Wrong, l.Doubts = record.LineUndecided, 0.5, []string{"the time was not enough for the confirming trials"}
+		})}
 	for kind, dir := range aRecordOfEachKind(t) {
 		result, err := report.Read(dir)
 		if err != nil && kind == "comparison" {
@@ -41,6 +45,16 @@ func firstScreens(t *testing.T) map[string]any {
 		results[kind] = result
 	}
 	return results
+}
+
+// capacityWith is a capacity whose line is changed.
+func capacityWith(change func(*record.LoadLine)) *record.Capacity {
+	c := recordtest.Capacity{}.Record()
+	change(&c.Lines[0])
+	for _, d := range c.Lines[0].Doubts {
+		c.Validity = append(c.Validity, measure.Finding{ID: "line-doubtful", Severity: measure.Warning, Text: c.Lines[0].Name + ": " + d + "."})
+	}
+	return c
 }
 
 // unrecorded are the commands of results that are not in a directory.

@@ -59,7 +59,7 @@ var rooms = map[string]rule{
 		"machines and servers are sampled without knowledge of the load"},
 	"study": {[]string{"study/search", "run", "record", "spec", "measure/...", "workload/...", "store", "published"},
 		"a plan is made before anything runs, and validates the runs"},
-	"loadline": {[]string{"campaign", "drill", "fault", "study/procedure", "run", "record",
+	"loadline": {[]string{"campaign", "drill", "fault", "study/procedure", "study/search", "run", "record",
 		"spec", "measure/...", "server"}, "a line consists of runs and drills; the search is that of studies"},
 	"campaign":                     {[]string{"record", "run", "measure"}, "a queue of jobs does not know what the jobs do"},
 	"campaign/campaigntest":        {nil, "it kills campaigns of any kind"},

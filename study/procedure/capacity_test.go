@@ -70,7 +70,7 @@ func TestCapacityWithNoise(t *testing.T) {
 			t.Logf("seed %d: %v (%v to %v), the truth is %.0f", seed, got.Rate, *got.Low, *got.High, want)
 		}
 	}
-	if right < seeds*95/100 || trials > 16*seeds {
+	if right < seeds*95/100 || trials > 20*seeds {
 		t.Errorf("%d of %d are right, with %d trials", right, seeds, trials)
 	}
 }

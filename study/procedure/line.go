@@ -21,39 +21,13 @@ type LineOptions struct {
 	Base       spec.Run // target, workload, and everything that steps have in common
 	Objectives []string
 	Search     spec.CapacitySearch
-	Pace       Pace
+	Pace       search.Pace
 	// Left returns how much time is left, nil without a limit.
 	Left func() time.Duration
 	// Event says that each step is a drill.
 	Event bool
 	// Done is called after each step, and again when the line has ended; nil for nothing.
 	Done func(record.LoadLine)
-}
-
-// Pace are the times of a search.
-type Pace struct {
-	// Step is the measured time of a step of the ramp, Trial that of a confirming trial. Around is the time of everything
-	// else in a step.
-	Step, Trial, Around time.Duration
-}
-
-// The shape of a search by time: it takes about [search.Planned] steps, of which plannedTrials are confirming trials.
-const (
-	plannedTrials = 7
-	leastSteps    = 11
-	halves        = 5 // a confirming trial is as long as five half steps, so that it sees what happens once a minute
-)
-
-// PaceWithin returns the times of a search that takes about as long as it may.
-func PaceWithin(within, around time.Duration) Pace {
-	step := 2 * (within - search.Planned*around) / (2*(search.Planned-plannedTrials) + halves*plannedTrials)
-	step = min(max(step, 3*time.Second), 20*time.Second).Round(time.Second)
-	return Pace{Step: step, Trial: min((halves * step / 2).Round(time.Second), time.Minute), Around: around}
-}
-
-// Time is the planned time of a search with its closed loop.
-func (p Pace) Time() time.Duration {
-	return (search.Planned-plannedTrials)*p.Step + plannedTrials*p.Trial + search.Planned*p.Around
 }
 
 // Step is one step to perform.
@@ -119,7 +93,7 @@ func Line(ctx context.Context, o LineOptions, perform Perform) (record.LoadLine,
 		}
 	}
 	l.search = search.New(search.Options{From: from, To: float64(o.Search.To), Growth: o.Search.Growth,
-		Precision: float64(o.Search.Precision), Confirm: int(o.Search.Confirm), Least: min(leastSteps, int(o.Search.Steps)),
+		Precision: float64(o.Search.Precision), Confirm: int(o.Search.Confirm), Least: min(search.Planned, int(o.Search.Steps)),
 		Most: int(o.Search.Steps)})
 	for err == nil {
 		l.fit()
@@ -138,11 +112,17 @@ func (l *lineSearch) fit() {
 	if l.o.Left == nil {
 		return
 	}
-	done, took := 0, 0.0
+	done, took, around, measured := 0, 0.0, 0.0, 0
 	for _, s := range l.line.Steps {
 		if s.Phase != "probe" {
 			done, took = done+1, took+s.Seconds
 		}
+		if s.Measured > 0 {
+			measured, around = measured+1, around+s.Seconds-s.Measured
+		}
+	}
+	if measured > 0 { // what is around a step depends on the target
+		l.o.Pace.Around = time.Duration(around / float64(measured) * float64(time.Second))
 	}
 	each := l.o.Pace.Trial + l.o.Pace.Around
 	if l.search.Confirmed() == 0 {

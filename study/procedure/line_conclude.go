@@ -42,10 +42,10 @@ func (l *lineSearch) conclude(err error) {
 	switch a.State {
 	case search.Found:
 		n.Status = record.LineFound
-		if n.Low != nil && n.Wrong != nil && *n.Wrong > 1-confidence {
+		if n.Low != nil && !n.Sure() {
 			n.Doubts = append(n.Doubts, fmt.Sprintf("the line is wrong by more than %s with a probability of %s. "+
-				"The trials are too few for the scatter of the target. Plan with the low end, %s/s, or search longer",
-				figure.Limit(n.Precision), figure.Limit(*n.Wrong), figure.Rate(*n.Low)))
+				"The trials are too few for the scatter of the target. Plan with the low end, %s/s, or search longer "+
+				"(plimsoll capacity resume)", figure.Limit(n.Precision), figure.Limit(*n.Wrong), figure.Rate(*n.Low)))
 		}
 	case search.AtLeast:
 		n.Status = record.LineAtLeast

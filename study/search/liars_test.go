@@ -157,6 +157,15 @@ func TestClientIsNoCapacity(t *testing.T) {
 	if a.State != search.AtLeast || a.Rate > 3000 || a.Rate < 2200 || !math.IsInf(a.High, 1) {
 		t.Errorf("%+v after %d steps", a, len(all))
 	}
+	busy := 0 // a client that reaches a rate once, and then only a lower one
+	if a, all = drive(from(2000, 0), func(rate float64, seconds int) search.Outcome {
+		if busy++; rate > 3000 || rate > 1500 && busy > 3 {
+			return search.Outcome{Client: true}
+		}
+		return g.run(rate, seconds)
+	}); a.State != search.AtLeast || a.Rate > 1500 || a.Rate < 800 {
+		t.Errorf("a client that became busy: %+v after %d steps", a, len(all))
+	}
 	if a, all = drive(from(40_000, 0), limited(3000)); a.State != search.AtLeast || a.Rate > 3000 || a.Rate < 1500 {
 		t.Errorf("from a rate that no load reaches: %+v after %d steps", a, len(all))
 	}

@@ -18,7 +18,7 @@ type Options struct {
 	From      float64 // first rate
 	To        float64 // the highest rate, 0 for none
 	Growth    float64 // factor of the ramp
-	Precision float64 // the interval that is enough, as a share of the answer on each side
+	Precision float64 // by how much the answer may be wrong with the probability [ErrorOfAnswer], as a share
 	Confirm   int     // the fewest confirming trials
 	Least     int     // steps that are made at least, so that the plan is right; fewer if no rate is found
 	Most      int     // steps at most; [Search.Limit] changes it
@@ -58,9 +58,6 @@ func (o Outcome) holds() bool { return !o.Client && !o.Few && o.Certainty >= 0.5
 // fails reports whether a step is rather missed than met.
 func (o Outcome) fails() bool { return !o.Client && !o.Few && o.Certainty < 0.5 }
 
-// Planned is how many steps a search takes about, if it finds its rate.
-const Planned = 13
-
 // State is how far a search is.
 type State string
 
@@ -86,6 +83,14 @@ type Answer struct {
 	Drifts          bool    // the drift is certain
 	MissedBelow     int     // steps that were missed 5 % or more below Low
 }
+
+// ErrorOfAnswer is the probability of an answer that is wrong by more than the precision with which a search ends before
+// its time or steps. The trials look at it one after the other; the probability of the model does not depend on when one
+// looks, and the simulated targets check that it is true where a search stops by it.
+const ErrorOfAnswer = 0.05
+
+// Sure reports whether the answer is sure enough to end.
+func (a Answer) Sure() bool { return a.Wrong <= ErrorOfAnswer }
 
 // Search is a search for a rate.
 type Search struct {
@@ -115,7 +120,6 @@ var descent = []float64{2, 2, 4, 4, 8}
 const (
 	mostDown     = 5    // steps down from a first rate that does not hold, before the answer is none
 	narrowEnough = 2    // so many times the precision is near enough for confirming trials
-	mostWithin   = 1.75 // so many times the fewest confirming trials are enough, whatever the noise
 	nearest      = 0.6  // distance of a confirming trial from the answer, in precisions
 	farthest     = 0.12
 	mostClient   = 2 // trials at a rate that the load generator limits although it held once
@@ -187,10 +191,23 @@ func (s *Search) belowClient(low, high float64) (Step, bool) {
 	if high/low > s.o.Growth && len(s.outcomes) < s.o.Most/2 {
 		return s.step(Narrow, math.Sqrt(low*high)), true
 	}
-	if s.confirmedAt(low) || s.clientAt(low) >= mostClient {
+	rate, found := s.reached(low)
+	if !found || s.confirmedAt(rate) {
 		return Step{}, false
 	}
-	return s.step(Confirm, low), true
+	return s.step(Confirm, rate), true
+}
+
+// reached is a rate that held, or a lower one if the load generator limits it although it held once; false if it limits
+// those too.
+func (s *Search) reached(rate float64) (float64, bool) {
+	for range mostDown {
+		if s.confirmedAt(rate) || s.clientAt(rate) < mostClient {
+			return rate, true
+		}
+		rate = Rounded(rate / s.o.Growth)
+	}
+	return rate, false
 }
 
 // clientAt is how many steps at a rate the load generator limited.
@@ -214,19 +231,20 @@ func (s *Search) confirmedAt(rate float64) bool {
 	return n >= max(1, s.o.Confirm/2)
 }
 
-// around narrows and confirms around the most probable rate.
+// around narrows and confirms around the most probable rate. Confirming trials go on, just below and just above in turn,
+// until the answer is sure, or the steps are used up.
 func (s *Search) around() (Step, bool) {
 	a := s.model.answer(s.o.Precision)
 	half := max(a.Rate/a.Low, a.High/a.Rate) - 1
 	below, above, far := s.side(Below), s.side(Above), s.side(FarBelow)
-	confirmed, narrow := below.n+above.n, 0
+	narrow := 0
 	for _, o := range s.outcomes {
 		if o.Phase == Narrow {
 			narrow++
 		}
 	}
 	switch {
-	case confirmed == 0 && narrow < s.mostNarrow() && half > narrowEnough*s.o.Precision:
+	case below.n+above.n == 0 && narrow < s.mostNarrow() && half > narrowEnough*s.o.Precision:
 		return s.step(Narrow, s.within(a.Rate)), true
 	case s.unconfirmed() && far.n < mostFar:
 		return s.trial(FarBelow, a.Rate/math.Pow(2, float64(far.n+1))), true
@@ -236,8 +254,7 @@ func (s *Search) around() (Step, bool) {
 		return s.trial(FarAbove, s.under(a.Rate*s.o.Growth)), true
 	}
 	enough := below.n >= s.o.Confirm/2 && above.n >= s.o.Confirm/2
-	if enough && len(s.outcomes) >= s.o.Least && (half <= s.o.Precision ||
-		float64(confirmed) >= mostWithin*float64(s.o.Confirm)) {
+	if enough && len(s.outcomes) >= s.o.Least && a.Sure() {
 		return Step{}, false
 	}
 	// Trials at about one standard deviation from the answer say most of it, and those nearer are chance.
@@ -434,6 +451,9 @@ func (s *Search) Answer() Answer {
 
 // atLeast is the answer that a rate holds, and nobody knows what more would.
 func (s *Search) atLeast(rate float64, more bool) Answer {
+	if lower, found := s.reached(rate); found && s.confirmedAt(lower) {
+		rate = lower
+	}
 	a := Answer{State: AtLeast, Rate: rate, Low: rate, High: math.Inf(1), Trials: s.times(rate)}
 	return ending(a, more, more || !s.confirmedAt(rate), AtLeast)
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"testing"
+	"time"
 
 	"github.com/plimsoll-bench/plimsoll/study/search"
 )
@@ -30,7 +31,7 @@ const (
 	allowed   = 0.01
 	perStep   = 20 // seconds
 	perTrial  = 60 // seconds of a confirming trial
-	pause     = 3  // seconds between steps
+	pause     = 4  // seconds between steps
 	dipsBy    = 0.06
 	dipsFor   = 3 // seconds
 	steepness = 14
@@ -98,25 +99,34 @@ func (g *target) truth() float64 {
 	return low
 }
 
-var options = search.Options{Growth: 1.5, Precision: 0.05, Confirm: 4, Least: 11, Most: 24}
+var options = search.Options{Growth: 1.5, Precision: 0.05, Confirm: 4, Least: 13, Most: 24}
 
-// find searches with the closed loop of a target at a certain multiple of its capacity.
-func find(g *target, o search.Options, first float64) (search.Answer, []search.Outcome) {
-	o.From = g.capacity * first
+// find searches with the closed loop of a target at a certain multiple of its capacity, with the pace and the time of
+// procedure. It returns the answer, the outcomes and the time.
+func find(g *target, within time.Duration, first float64) (search.Answer, []search.Outcome, time.Duration) {
+	o := options
+	o.From, o.Most = g.capacity*first, 100
+	pace := search.PaceWithin(within, pause*time.Second)
+	took := pace.Step + pace.Around // of the closed loop
 	s := search.New(o)
 	var all []search.Outcome
 	for {
+		each := pace.Step
+		if s.Confirmed() > 0 {
+			each = pace.Trial
+		}
+		s.Limit(len(all) + int((within-took)/(each+pace.Around)))
 		step, more := s.Next()
 		if !more {
-			return s.Answer(), all
+			return s.Answer(), all, took
 		}
-		seconds := perStep
+		seconds := pace.Step
 		if step.Phase == search.Confirm {
-			seconds = perTrial
+			seconds = max(pace.Step, min(pace.Trial, within-took-pace.Around))
 		}
-		out := g.run(step.Rate, seconds)
+		out := g.run(step.Rate, int(seconds.Seconds()))
 		out.Step = step
-		all = append(all, out)
+		all, took = append(all, out), took+seconds+pace.Around
 		s.Add(out)
 	}
 }
@@ -143,85 +153,83 @@ func drawn(i int, r *rand.Rand) (*target, string) {
 	return g, kind
 }
 
-// TestTruth searches 400 simulated targets. The answer is within 5 % of the truth or its interval contains it in at
-// least 95 %, with a median of at most 14 steps, and the planned time is within 15 % of the time of the steps in at
-// least 90 %. No more answers are wrong by more than 5 % than their probabilities add up to.
-func TestTruth(t *testing.T) {
-	const targets = 400
-	const trials = 7
-	const plan = (search.Planned-trials)*perStep + trials*perTrial + search.Planned*pause // as procedure plans
+// truths are what the searches of simulated targets showed.
+type truths struct {
+	n, found, right   int // answers; right are those within 5 % of the truth, or with an interval that contains it
+	wrong, stated     int // answers that are wrong by more than 5 %, and as many as are stated
+	sure, sureWrong   int // answers that are stated to be wrong with 5 % at most
+	planned           int // searches whose time is within 25 % of the plan
+	steps, quietSteps int // medians; quiet are targets with a noise of at most 2 %
+}
+
+// searched searches simulated targets.
+func searched(t *testing.T, targets int, within time.Duration) (sum truths) {
 	seed := uint64(44)
 	if text := os.Getenv("PLIMSOLL_TEST_SEED"); text != "" { // to try others
 		seed, _ = strconv.ParseUint(text, 10, 64)
 	}
-	t.Logf("seed %d", seed)
 	r := rand.New(rand.NewPCG(seed, 1))
-	type tally struct{ n, right, near, contains int }
-	kinds := map[string]*tally{}
-	var steps []int
-	right, planned, found, wrong, sure, stated := 0, 0, 0, 0, 0, 0.0
-	var widths []float64
+	plan := (search.PaceWithin(within, pause*time.Second).Time() + within) / 2 // as loadline plans
+	kinds, stated := map[string]int{}, 0.0
+	var steps, quiet []int
+	sum.n = targets
 	for i := range targets {
 		g, kind := drawn(i, r)
-		a, outcomes := find(g, options, 0.3+0.4*r.Float64())
+		a, outcomes, took := find(g, within, 0.3+0.4*r.Float64())
 		truth := g.truth()
 		near := math.Abs(a.Rate/truth-1) <= 0.05
-		contains := a.Low <= truth && truth <= a.High
-		if kinds[kind] == nil {
-			kinds[kind] = &tally{}
+		found := a.State == search.Found
+		count := func(n *int, is bool) {
+			if is {
+				*n++
+			}
 		}
-		k := kinds[kind]
-		k.n++
-		if near {
-			k.near++
-		} else {
-			wrong++
-		}
+		count(&sum.found, found)
+		count(&sum.wrong, !near)
+		count(&sum.sure, found && a.Sure())
+		count(&sum.sureWrong, found && a.Sure() && !near)
+		count(&sum.planned, math.Abs(took.Seconds()/plan.Seconds()-1) <= 0.25)
 		stated += a.Wrong
-		if a.Wrong <= 0.05 {
-			sure++
-		}
-		if contains {
-			k.contains++
-		}
-		if a.State == search.Found {
-			found++
-		}
-		if a.State == search.Found && (near || contains) {
-			right++
-			k.right++
-		} else {
-			t.Logf("%s: %s %.0f (%.0f to %.0f), the truth is %.0f, %d steps", g, a.State, a.Rate, a.Low, a.High, truth, len(outcomes))
-		}
 		steps = append(steps, len(outcomes))
-		widths = append(widths, a.High/a.Low-1)
-		took := 0.0
-		for _, o := range outcomes {
-			took += pause + map[bool]float64{true: perTrial, false: perStep}[o.Phase == search.Confirm]
+		if g.noise <= 0.02 {
+			quiet = append(quiet, len(outcomes))
 		}
-		if math.Abs(took/plan-1) <= 0.15 {
-			planned++
+		if found && (near || a.Low <= truth && truth <= a.High) {
+			sum.right++
+			continue
 		}
+		kinds[kind]++
+		t.Logf("%s: %s %.0f (%.0f to %.0f), the truth is %.0f, %d steps", g, a.State, a.Rate, a.Low, a.High, truth, len(outcomes))
 	}
 	slices.Sort(steps)
-	slices.Sort(widths)
-	for kind, k := range kinds {
-		t.Logf("%-20s %3d: within 5 %% %3d, in the interval %3d, right %3d", kind, k.n, k.near, k.contains, k.right)
-	}
-	t.Logf("right %d, found %d, steps %d to %d, median %d, 95 %% %d; planned %d; width of the interval: median %.3f, 95 %% %.3f", right, found,
-		steps[0], steps[targets-1], steps[targets/2], steps[targets*95/100], planned, widths[targets/2],
-		widths[targets*95/100])
-	t.Logf("wrong by more than 5 %%: %d, stated %.0f, of %d at most 5 %% is stated", wrong, stated, sure)
-	if float64(wrong) > stated {
-		t.Errorf("%d answers are wrong by more than 5 %%, and %.0f are stated", wrong, stated)
-	}
-	if right < targets*95/100 {
-		t.Errorf("%d of %d answers are right", right, targets)
-	}
-	if steps[targets/2] > 14 {
-		t.Errorf("a median of %d steps", steps[targets/2])
-	}
-	if planned < targets*90/100 {
-		t.Errorf("the planned time is within 15 %% for %d of %d", planned, targets)
+	slices.Sort(quiet)
+	sum.stated, sum.steps, sum.quietSteps = int(math.Round(stated)), steps[targets/2], quiet[len(quiet)/2]
+	t.Logf("seed %d, within %s: %+v, not right by kind: %v", seed, within, sum, kinds)
+	return sum
+}
+
+// TestTruth searches simulated targets, 400 of them in 15 minutes. The answer is within 5 % of the truth or its interval
+// contains it in at least 95 %, with a median of at most 14 steps where there is little noise. No more answers are wrong
+// by more than 5 % than their probabilities add up to, also where the search ended because it was sure, and the time is
+// within 25 % of the plan in at least 95 %.
+func TestTruth(t *testing.T) {
+	for within, targets := range map[time.Duration]int{5 * time.Minute: 200, 15 * time.Minute: 400, 40 * time.Minute: 200} {
+		t.Run(within.String(), func(t *testing.T) {
+			t.Parallel()
+			sum := searched(t, targets, within)
+			if sum.wrong > sum.stated || float64(sum.sureWrong) > search.ErrorOfAnswer*float64(sum.sure) {
+				t.Errorf("%d answers are wrong by more than 5 %%, and %d are stated; %d of %d that are sure", sum.wrong, sum.stated,
+					sum.sureWrong, sum.sure)
+			}
+			if sum.right < targets*95/100 {
+				t.Errorf("%d of %d answers are right", sum.right, targets)
+			}
+			if sum.quietSteps > 14 && within > 5*time.Minute {
+				t.Errorf("a median of %d steps where there is little noise", sum.quietSteps)
+			}
+			if sum.planned < targets*95/100 && within <= 15*time.Minute {
+				t.Errorf("the time is within 25 %% of the plan for %d of %d", sum.planned, targets)
+			}
+		})
 	}
 }
