@@ -35,7 +35,9 @@ func isolationFamily() family {
 		"duplicate":          "one write is seen in two places",
 		"torn":               "one write of an acknowledged transaction is missing at the end",
 		"lost":               "an acknowledged transaction is missing at the end",
+		"rolled-back":        "a read returns an acknowledged value that is missing at the end",
 		"server-order":       "the times of the server contradict the order of two writes",
+		"server-snapshot":    "a snapshot misses a write from before its time, or shows one from after it",
 	}
 	for _, p := range isolationtest.Plants {
 		promise := isolation.StrongSnapshot

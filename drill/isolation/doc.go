@@ -12,10 +12,13 @@
 // # What is judged
 //
 // One transaction, or two and a version, show the direct anomalies: a value that nobody wrote, or that was written
-// only after the read had ended; a value of an aborted transaction (G1a); a value that its transaction replaced (G1b);
-// own writes that are not seen; two answers for one document; one ID in two places; two transactions that replaced
-// the same version (lost update); half of a transaction (torn); an acknowledged transaction that is gone (lost); and a
-// version whose place contradicts the server's own times.
+// only after the read had ended; a value of an aborted transaction, or of one that was rolled back (G1a); a value that
+// its transaction replaced (G1b); own writes that are not seen; two answers for one document; one ID in two places; two
+// transactions that replaced the same version (lost update); half of a transaction (torn); an acknowledged transaction
+// that is gone (lost); and a version or a snapshot that contradicts the server's own times.
+//
+// A version was rolled back if the final one does not follow from it: it is later, or another one has its place and the
+// final one follows from that. Each transaction that read before it wrote says what its version follows from.
 //
 // The others are cycles of dependencies (Adya, Liskov and O'Neil, 2000): ww, a transaction replaced a version of
 // another one; wr, it read one; rw, it read a version that the other one replaced. Read committed forbids cycles of ww

@@ -18,6 +18,7 @@ type write struct {
 	shown       bool  // another transaction or the final read saw it
 	replaced    bool  // another one has its place: a lost update
 	gone        bool  // it was rolled back: the versions at the end do not follow from it
+	stays       bool  // the final version follows from it
 }
 
 // version is one version of a key.
@@ -326,6 +327,9 @@ func (c *check) rolledBack(in *chain, sorted []version) []version {
 		}
 		if known {
 			c.giveUp(here, stays)
+			if stays != nil && stays.id != 0 {
+				c.writeOf(stays.id).stays = true
+			}
 		}
 		at, wanted, known = n-1, 0, false
 		if stays != nil {
@@ -473,12 +477,14 @@ func (c *check) snapshotTimes() {
 }
 
 // torn finds transactions of which some writes are there and others not, and those that were acknowledged and are gone.
-// A write is missing only if all versions of its key were seen.
+// A write is missing only if all versions of its key were seen, or if it was rolled back. If several transactions were,
+// a version that others saw may be one that was rolled back, too, unless the final version follows from it.
 func (c *check) torn() {
 	complete := make(map[uint32]bool, len(c.chains))
 	for key, in := range c.chains {
 		complete[key] = in.complete()
 	}
+	several := c.severalRolledBack()
 	for i := 0; i < len(c.writes); {
 		t := c.writes[i].transaction
 		there, missing := -1, -1
@@ -487,8 +493,9 @@ func (c *check) torn() {
 			case !w.last:
 			case w.gone:
 				missing = i
-			case w.shown:
+			case w.shown && (w.stays || !several):
 				there = i
+			case w.shown:
 			case complete[w.key] && !w.replaced:
 				missing = i
 			}
@@ -505,4 +512,18 @@ func (c *check) torn() {
 			c.found(Lost, func() Anomaly { return c.pair(t, nobody, w.key, w.place, id) })
 		}
 	}
+}
+
+// severalRolledBack reports whether versions of more than one transaction were rolled back.
+func (c *check) severalRolledBack() bool {
+	first := nobody
+	for i := 0; c.rolled > 0 && i < len(c.writes); i++ {
+		if w := &c.writes[i]; w.gone {
+			if first != nobody && first != w.transaction {
+				return true
+			}
+			first = w.transaction
+		}
+	}
+	return false
 }

@@ -6,15 +6,15 @@
 //
 // Every few seconds all sessions move on to documents that nobody has used. Transactions of different epochs share no
 // document, so no dependency leads from one epoch to another, and a cycle lies in one of them: order in sessions and in
-// real time only leads forwards. So each epoch is a history of its own. A
-// transaction takes about 200 bytes until it is taken for judging.
+// real time only leads forwards. So each epoch is a history of its own. A transaction takes about 200 bytes until it is
+// taken for judging.
 //
 // # What a transaction is
 //
 // A transaction that the client repeats because the server aborted it is one transaction with the reads of its last
 // attempt, and begins with its first one. So a value of an attempt that was aborted and repeated is not told from one
-// of the last attempt. Writes outside of transactions are transactions of one write. Other reads
-// outside of transactions have other promises, and are judged by the workload "ledger".
+// of the last attempt. Writes outside of transactions are transactions of one write. Other reads outside of
+// transactions have other promises, and are judged by the workload "ledger".
 //
 // # Times of the server
 //

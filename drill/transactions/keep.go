@@ -40,6 +40,7 @@ func (s *session) settle(_ *workload.Op, st *load.Settlement) {
 		return
 	}
 	t := s.current
+	t.Ops = slices.Clone(t.Ops) // the next transaction has the same buffer
 	t.Began, t.Ended = st.Sent, st.Ended
 	switch {
 	case st.Abandoned:

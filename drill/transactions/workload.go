@@ -215,7 +215,7 @@ func (s *session) begin() {
 }
 
 func (s *session) next(op *workload.Op) {
-	s.current = isolation.Transaction{Session: int32(s.number)}
+	s.current = isolation.Transaction{Session: int32(s.number), Ops: s.current.Ops[:0]}
 	s.begin()
 	s.requests, s.at = s.requests[:0], s.at[:0]
 	s.filters, s.changes, s.statements = s.filters[:0], s.changes[:0], s.statements[:0]
