@@ -36,7 +36,11 @@ type epochs struct {
 	shown    isolation.History // the begin of the first one with what must not be, or of the first one
 	bad      bool              // shown has what must not be
 	took     time.Duration
+	starts   map[int64]int64 // how many transactions of several operations committed, by when they began (each startsEvery)
 }
+
+// startsEvery is the resolution of the moments at which transactions began, in ns.
+const startsEvery = 100_000_000
 
 // example is an anomaly with its transactions.
 type example struct {
@@ -46,7 +50,7 @@ type example struct {
 
 func newEpochs(k *transactions.Keeper, promise isolation.Promise) *epochs {
 	return &epochs{keeper: k, promise: promise, mostHeld: mostHeld, confirms: map[int][]isolation.Op{},
-		examples: map[isolation.Class][]example{}}
+		examples: map[isolation.Class][]example{}, starts: map[int64]int64{}}
 }
 
 // judge adds the verdict about an epoch whose final versions are known.
@@ -57,6 +61,11 @@ func (e *epochs) judge(h *isolation.History) {
 		e.shown, e.bad = h.Begin(mostExported), bad
 	}
 	e.sum.Add(v)
+	for i := range h.Transactions {
+		if t := &h.Transactions[i]; t.Outcome == isolation.Committed && len(t.Ops) > 1 {
+			e.starts[t.Began-t.Began%startsEvery]++
+		}
+	}
 	for _, a := range v.Examples {
 		if list := e.examples[a.Class]; len(list) < isolation.MostExamples {
 			a, only := h.Excerpt(a)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"time"
@@ -98,12 +99,49 @@ func (r *round) isolation(ctx context.Context, final *source) (*record.Isolation
 	r.epochs.end(last)
 	promise, why := r.guarantees().isolation()
 	out := r.epochs.result(promise, why, r.clock.shift)
+	r.countSeveral(out)
 	if out.Exported, err = r.export(r.epochs.shown); err != nil {
 		r.drill.find("history-unsaved", measure.Warning, "the history of transactions of round %d could not be saved for other "+
 			"checkers: %v", r.result.Number, err)
 	}
 	return out, nil
 }
+
+// countSeveral counts the transactions that isolation is about: a single write has none.
+func (r *round) countSeveral(out *record.IsolationResult) {
+	from := int64(math.MaxInt64)
+	if faults := r.result.Faults; anyInjected(faults) {
+		if from = faults[0].Injected; faults[0].Event == nil { // an event is done at its end
+			from = max(from, faults[0].Done)
+		}
+	}
+	for at, n := range r.epochs.starts {
+		out.Several += n
+		if from < math.MaxInt64 && at+r.clock.shift >= from {
+			out.After += n
+		}
+	}
+}
+
+// untested says why a round shows nothing about isolation, "" if it does: transactions committed before the fault and
+// none after it say nothing about the fault.
+func untested(r *record.DrillRound) string {
+	i := r.Isolation
+	switch {
+	case i == nil || i.Promise == record.NoIsolation:
+		return ""
+	case i.Several < fewestTransactions:
+		return fmt.Sprintf("only %s of several operations committed. At least %d are needed to notice a violation",
+			figure.Plural(int(i.Several), "transaction"), fewestTransactions)
+	case anyInjected(r.Faults) && i.After < fewestTransactions:
+		return fmt.Sprintf("only %s of several operations committed after the fault took effect. At least %d are needed to notice a "+
+			"violation. Use a longer load (--duration)", figure.Plural(int(i.After), "transaction"), fewestTransactions)
+	}
+	return ""
+}
+
+// fewestTransactions is the smallest number of transactions that show something.
+const fewestTransactions = 20
 
 // mostExported is how many transactions are saved for other checkers, whose lists grow with the square of it.
 const mostExported = 1000
@@ -182,7 +220,7 @@ func isolationText(r *record.DrillRound) string {
 		through = " through " + figure.Plural(n, "fault")
 	}
 	if i.Promise == record.NoIsolation {
-		return fmt.Sprintf("nothing is promised for %s transactions%s, because %s", figure.Count(i.Committed), through, i.Why)
+		return fmt.Sprintf("nothing is promised for %s transactions%s, because %s", figure.Count(i.Several), through, i.Why)
 	}
-	return fmt.Sprintf("%s held for %s transactions%s", i.Promise, figure.Count(i.Committed), through)
+	return fmt.Sprintf("%s held for %s transactions%s", i.Promise, figure.Count(i.Several), through)
 }

@@ -11,7 +11,7 @@ import (
 // Transactions hold without a fault only if none was asked for: a drill whose fault never came shows nothing about it.
 func TestTransactionsAtRest(t *testing.T) {
 	round := func() *record.DrillRound {
-		return &record.DrillRound{Isolation: &record.IsolationResult{Promise: "snapshot isolation", Committed: 100},
+		return &record.DrillRound{Isolation: &record.IsolationResult{Promise: "snapshot isolation", Committed: 100, Several: 100},
 			Ledger: &record.LedgerResult{Attempted: 100, Acknowledged: 100, LossWindow: -1,
 				Inserts: map[string]int64{record.WriteOK: 100}, Reads: []record.LedgerRead{{Source: finalRead}}}}
 	}
@@ -31,6 +31,27 @@ func TestTransactionsAtRest(t *testing.T) {
 		if verdict, reasons := judge(evidence{round: r, acknowledged: -1, faultless: true}); verdict != record.Violated ||
 			!strings.Contains(reasons[0], want) {
 			t.Errorf("%s: %s, %q", promise, verdict, reasons)
+		}
+	}
+}
+
+// Single writes that succeed say nothing about isolation, nor do transactions before a fault about it.
+func TestTransactionsThatDoNotCommit(t *testing.T) {
+	for _, c := range []struct {
+		several, after int64
+		faults         []record.DrillFault
+		want           string
+	}{
+		{0, 0, nil, "only 0 transactions of several operations committed"},
+		{500, 0, []record.DrillFault{{Injected: 1, Done: 1, Hit: true}}, "only 0 transactions of several operations committed after the fault"},
+		{500, 400, []record.DrillFault{{Injected: 1, Done: 1, Hit: true}}, ""},
+	} {
+		r := &record.DrillRound{Faults: c.faults, Isolation: &record.IsolationResult{Promise: "strong snapshot isolation",
+			Committed: 500, Several: c.several, After: c.after}, Ledger: &record.LedgerResult{Attempted: 100, Acknowledged: 100,
+			LossWindow: -1, Inserts: map[string]int64{record.WriteOK: 100}, Reads: []record.LedgerRead{{Source: finalRead}}}}
+		verdict, reasons := judge(evidence{round: r, acknowledged: 100, faultless: c.faults == nil, planned: len(c.faults)})
+		if text := strings.Join(reasons, "\n"); (verdict == record.Holds) != (c.want == "") || !strings.Contains(text, c.want) {
+			t.Errorf("%+v: %s, %q", c, verdict, reasons)
 		}
 	}
 }

@@ -164,8 +164,8 @@ func TestProbesBesideBusyWorkers(t *testing.T) {
 	}
 }
 
-// An operation that the load repeats in vain is out, whatever the probes do: they use another collection, the primary, and
-// the write concern of the drill. Connections that hang are no reason to doubt the probes.
+// An operation that the load repeats in vain is out, whatever the probes do: they use another collection, the primary,
+// and the write concern of the drill. Connections that hang are no reason to doubt the probes.
 func TestProbesThatTheLoadRefutes(t *testing.T) {
 	const fault, healed, timeout = 10 * time.Second, 22 * time.Second, 2 * time.Second
 	for name, c := range map[string]struct {
@@ -182,7 +182,8 @@ func TestProbesThatTheLoadRefutes(t *testing.T) {
 		for worker := range 4 {
 			s := w.worker()
 			add := func(sent, took time.Duration, why store.Reason) {
-				o := &load.Settlement{Outcome: store.OK, Reason: why, Due: int64(sent), Sent: int64(sent), Ended: int64(sent + took)}
+				o := &load.Settlement{Outcome: store.OK, Reason: why, Due: int64(sent), Sent: int64(sent),
+					Ended: int64(sent + took)}
 				if why != store.NoReason {
 					o.Outcome = store.Failed
 				}

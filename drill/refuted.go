@@ -15,8 +15,8 @@ const (
 )
 
 // unrefuted returns the slices of probes without the successes that the load refutes: no operation succeeds, and those
-// that workers send on new connections fail, although the probes succeed. The probes do then what the load does not. They
-// use another collection, the primary, and the write concern of the drill.
+// that workers send on new connections fail, although the probes succeed. The probes do then what the load does not.
+// They use another collection, the primary, and the write concern of the drill.
 //
 // A worker whose connection hangs fails once. That refutes nothing, because a new connection may have been answered.
 func unrefuted(probes, load []slice) []slice {

@@ -281,6 +281,9 @@ func unknowns(e evidence) []string {
 			open.add("%s", r.Ledger.CoverageText())
 		}
 	}
+	if why := untested(r); why != "" {
+		open.add("%s", why)
+	}
 	if why := unread(r.Ledger); why != "" {
 		open.add("%s", why)
 	} else if lost := r.Ledger.LostWrites(); r.Ledger.Acknowledged == 0 && r.Expect.Loss != spec.LossAny {

@@ -16,6 +16,10 @@ type IsolationResult struct {
 	Committed    int64 `json:"committed"`
 	Unknown      int64 `json:"unknown,omitempty"`
 	Aborted      int64 `json:"aborted,omitempty"`
+	// Several is how many were acknowledged and have several operations. After is how many of these began after
+	// the first fault took effect.
+	Several int64 `json:"several"`
+	After   int64 `json:"after,omitempty"`
 	// Reads are versions that committed transactions read, Edges the dependencies between transactions.
 	Reads int64 `json:"reads"`
 	Edges int64 `json:"edges"`

@@ -94,7 +94,7 @@ type activityAt struct {
 // sample adds one sample. Those that the files have twice are left out, and those of another server are counted.
 func (h *history) sample(reply bson.Raw) error {
 	d := server.ReadDiagnostics(reply)
-	if len(d.Status) == 0 || !d.Taken.After(h.last) && slices.ContainsFunc(h.recent, d.Taken.Equal) {
+	if len(d.Status) == 0 || d.Taken.IsZero() || !d.Taken.After(h.last) && slices.ContainsFunc(h.recent, d.Taken.Equal) {
 		return nil
 	}
 	name := server.Text(d.Status, "host")

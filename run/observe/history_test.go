@@ -146,8 +146,8 @@ func historyOf(t *testing.T, samples ...bson.D) *record.Diagnosis {
 	return d
 }
 
-// The last hour is that of the last life, whatever the server was called before, and also if it is older now than it was
-// at the first sample of the hour before.
+// The last hour is that of the last life, whatever the server was called before, and also if it is older now than it
+// was at the first sample of the hour before.
 func TestHistoryOfLives(t *testing.T) {
 	for _, names := range [][2]string{{"db1:27017", "db1:27017"}, {"5d1f2c:27017", "77ab01:27017"}} {
 		var samples []bson.D
@@ -200,8 +200,8 @@ func TestHistoryOfTwoServers(t *testing.T) {
 			moment("b:1", at+time.Millisecond, time.Minute+at, 1000*s))
 	}
 	d := historyOf(t, samples...)
-	if d.Server != "a:1" || d.Samples != 100 || len(d.Others) != 1 || d.Others[0].Samples != 100 || d.SetBack+d.Restarts != 0 ||
-		math.Abs(d.Rate-10) > 1 {
+	if d.Server != "a:1" || d.Samples != 100 || len(d.Others) != 1 || d.Others[0].Samples != 100 ||
+		d.SetBack+d.Restarts != 0 || math.Abs(d.Rate-10) > 1 {
 		t.Errorf("%s, %d samples, %v, clock set back %d times, %d restarts, %v/s", d.Server, d.Samples, d.Others, d.SetBack,
 			d.Restarts, d.Rate)
 	}

@@ -23,8 +23,8 @@ const minBefore = 3
 //   - worse or better: the record is not what one more is expected to be, and the difference is above the margin. A
 //     percentile without an answer is worse than all that have one.
 //
-// A value that is only known to be at least so high is a bound: a new one can only be better, and against earlier ones a
-// new one can only be worse. A metric that only the earlier records have is inconclusive.
+// A value that is only known to be at least so high is a bound: a new one can only be better, and against earlier ones
+// a new one can only be worse. A metric that only the earlier records have is inconclusive.
 func Gate(h *record.HistoryReport, name string, margin float64) *record.Gate {
 	r := newRules(margin, 0)
 	var tests []*expected
@@ -96,8 +96,9 @@ type expected struct {
 
 func newExpected(g *record.HistoryGroup, s *record.HistorySeries, at int, margin float64) (m *expected, ok bool) {
 	value, answered := g.Points[at].Values[s.Metric]
-	m = &expected{margin: margin, value: value, bound: slices.Contains(g.Points[at].AtLeast, s.Metric), GateMetric: record.GateMetric{Group: g.Name, Metric: s.Metric,
-		Unit: s.Unit, Higher: s.Higher, Verdict: record.Inconclusive, Course: []float64{}}}
+	m = &expected{margin: margin, value: value, bound: slices.Contains(g.Points[at].AtLeast, s.Metric)}
+	m.GateMetric = record.GateMetric{Group: g.Name, Metric: s.Metric,
+		Unit: s.Unit, Higher: s.Higher, Verdict: record.Inconclusive, Course: []float64{}}
 	if answered {
 		m.Value = &value
 	}

@@ -73,8 +73,8 @@ func TestGateWithoutAnswer(t *testing.T) {
 	}
 }
 
-// Searches that end at the highest rate that may be offered are evidence: a new line below them is worse, and one that is
-// only known to be at least so high is never worse.
+// Searches that end at the highest rate that may be offered are evidence: a new line below them is worse, and one that
+// is only known to be at least so high is never worse.
 func TestGateOfBounds(t *testing.T) {
 	for name, c := range map[string]struct {
 		values []float64
