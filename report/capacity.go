@@ -136,15 +136,25 @@ func capacityTime(c *record.Capacity) string {
 	return text
 }
 
-// capacityTiles are the safe load, the line of all members up and the present load.
+// safeRate is the low end of the interval of a line: half of the steps at the line itself miss an objective.
+func safeRate(l *record.LoadLine) string { return figure.Rate(*l.Low) }
+
+// capacityTiles are the safe load, the lowest line, the line of all members up and the present load.
 func capacityTiles(c *record.Capacity) (tiles []Tile) {
 	add := func(name, note string, l *record.LoadLine) {
 		if l != nil && l.Has() {
 			tiles = append(tiles, Tile{name, lineRate(l) + " ops/s", join("; ", note, intervalWords(l))})
 		}
 	}
+	if l := c.SafeLine(); l != nil && l.Low != nil {
+		note := "the low end of the line"
+		if len(c.Lines) > 1 {
+			note = "the low end of the lowest line that counts, " + l.Name
+		}
+		tiles = append(tiles, Tile{"Safe load", safeRate(l) + " ops/s", note})
+	}
 	if l := c.SafeLine(); l != nil && l.Name != spec.AllMembersUp {
-		add("Safe load", "the lowest line that counts: "+l.Name, l)
+		add("Lowest line", l.Name, l)
 	}
 	add("All members up", "", c.Line(spec.AllMembersUp))
 	if p := c.Now; p != nil {
@@ -175,7 +185,7 @@ func linesSection(c *record.Capacity) Section {
 			rate = lineRate(l)
 		}
 		if l.Name == c.Safe && len(c.Lines) > 1 {
-			rate += " (safe)"
+			rate += " (lowest)"
 		}
 		outage, recovery, lost := eventCells(l.Event)
 		counts := "-"
@@ -186,7 +196,7 @@ func linesSection(c *record.Capacity) Section {
 			cmp.Or(l.Problem, l.Reason, string(l.Status)))
 	}
 	if c.Safe != "" && len(c.Lines) > 1 {
-		s.Lines = []string{"safe: the lowest rate of the lines that count, which the deployment carries during each of their events"}
+		s.Lines = []string{"lowest: of the lines that count. The low end of its interval is safe during each of their events"}
 	}
 	s.Table.dropEmpty()
 	return s
@@ -264,7 +274,12 @@ func capacityAnswer(c *record.Capacity) string {
 	if l.Status == record.LineAtLeast {
 		verb = "carries at least "
 	}
-	return "The deployment " + verb + Disclosed(figure.Rate(l.Rate)+" operations/s", capacitySoftware(c)) + " with " + with + lineInterval(l) +
+	rate, interval := figure.Rate(l.Rate), lineInterval(l)
+	if l.Status == record.LineFound && l.Low != nil {
+		verb, rate = "safely carries ", safeRate(l)
+		interval = fmt.Sprintf(" (its line is at %s; %s)", figure.Rate(l.Rate), intervalWords(l))
+	}
+	return "The deployment " + verb + Disclosed(rate+" operations/s", capacitySoftware(c)) + " with " + with + interval +
 		while(c, l) + prefixed("; now ", presentBrief(c.Now))
 }
 
@@ -462,7 +477,7 @@ func hullFigure(c *record.Capacity) *Figure {
 		}
 		text := fmt.Sprintf("%s: %s operations/s%s", l.Name, lineRate(l), lineInterval(l))
 		if x.Disc {
-			text += ", the safe load"
+			text += ", the lowest line that counts"
 		}
 		words = append(words, text)
 		h.Lines = append(h.Lines, x)
@@ -473,7 +488,7 @@ func hullFigure(c *record.Capacity) *Figure {
 	h.Description = "A hull with load lines at their heights. " + strings.Join(words, ". ") + "."
 	note := "The height is the load. Vertical bars are intervals."
 	if c.Safe != "" {
-		note += " The disc is at the safe load, the lowest line that counts."
+		note += " The disc is at the lowest line that counts; the low end of its interval is the safe load."
 	}
 	if p := c.Now; p != nil {
 		scale := cmp.Or(p.PerOperation, 1)
