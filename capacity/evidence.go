@@ -23,6 +23,9 @@ type trial struct {
 	confirmed bool             // it confirmed the capacity that a study searched for
 	atLeast   bool             // the highest rate of that search held
 	line      *record.LoadLine // of a capacity, for whose deployment the run stands; nil for others
+	// searched are the objectives that the line holds, if the run itself is not a step at the line: of a line while an
+	// event lasts, or far below. nil if the run shows what holds.
+	searched []measure.Objective
 }
 
 // workloadRuns are the trials of one workload.

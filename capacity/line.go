@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
@@ -50,7 +51,13 @@ func (g *gathered) addLines(dir string) error {
 		if err != nil {
 			return err
 		}
-		if err := g.addRun(trial{dir: path, run: r, confirmed: true, line: l}, nil); err != nil {
+		one := trial{dir: path, run: r, confirmed: true, line: l}
+		if l.Name != spec.AllMembersUp || step.Offered < nearLine*l.Rate {
+			if one.searched, err = measure.ParseObjectives(strings.Join(c.Objectives, ",")); err != nil {
+				return fmt.Errorf("%s: %w", dir, err)
+			}
+		}
+		if err := g.addRun(one, nil); err != nil {
 			return err
 		}
 	}
@@ -59,6 +66,9 @@ func (g *gathered) addLines(dir string) error {
 	}
 	return nil
 }
+
+// nearLine is the share of a line from which on a step shows what holds at the line.
+const nearLine = 0.9
 
 // below is the step that met the objectives with the highest rate that is not above another one, or else the one with
 // the lowest rate; nil if none has a record.

@@ -83,6 +83,13 @@ func TestSizeTakesTheLine(t *testing.T) {
 	if s.Verdict == record.SizeAnswered {
 		t.Errorf("an objective that the step missed is answered: %s", text(s))
 	}
+	for asked, answered := range map[string]bool{"ops=1500,p99<12ms": false, "ops=1500,p99<30ms": true, "ops=1500,p99.9<20ms": false,
+		"ops=1500,p99<12ms,failures=0": true} {
+		s := size(t, Input{Records: []string{dir}, Need: need(t, asked)})
+		if (s.Verdict == record.SizeAnswered) != answered {
+			t.Errorf("%s, where the search had p99<20ms and the step is one of all members up: %s", asked, text(s))
+		}
+	}
 	alone := madeCapacity(t, func(c *record.Capacity) { c.Lines = c.Lines[:1] })
 	if s := size(t, Input{Records: []string{alone}, Need: need(t, "ops=2500,p99<20ms")}); !strings.Contains(text(s), "no line for that") {
 		t.Errorf("without a line for a failure: %s", text(s))

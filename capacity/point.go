@@ -114,9 +114,27 @@ func (p *point) judgeTrial(t trial, objectives []measure.Objective) error {
 		return unusable{t.dir + ": its intervals are gone, so objectives cannot be checked"}
 	}
 	for i, o := range objectives {
+		if t.searched != nil {
+			p.judgeSearched(&p.results[i], o, t)
+			continue
+		}
 		p.judgeObjective(&p.results[i], o, o.Evaluate(s))
 	}
 	return nil
+}
+
+// judgeSearched judges an objective of a line without a step at it: it holds if the search had it, or a stricter one.
+func (p *point) judgeSearched(to *record.SizeObjective, o measure.Objective, t trial) {
+	if slices.ContainsFunc(t.searched, func(s measure.Objective) bool {
+		return s.Class == o.Class && s.Kind == o.Kind && s.Metric == o.Metric && s.AtMost() == o.AtMost() &&
+			(s.Limit == o.Limit || s.AtMost() == (s.Limit < o.Limit))
+	}) {
+		to.Met++
+		return
+	}
+	to.Unknown++
+	p.worsen(untold, fmt.Sprintf("whether %s holds at the line %s is not known, because it was not among the objectives of the search. "+
+		"Search again with --slo %s", o.Text, t.line.Name, o.Text))
 }
 
 // fellBehind words how many of the offered operations were not done, "" if enough were. Operations in flight at the end

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/fault"
@@ -177,6 +178,8 @@ func missedBy(e *record.LineEvent, r *record.DrillRound, recovery time.Duration)
 		return r.Reasons[0], record.LimitWrites
 	case e.Outage < 0:
 		return "the outage did not end", record.LimitRecovery
+	case outUntilHealed(r) != "":
+		return "no " + outUntilHealed(r) + " until the event was reverted", record.LimitRecovery
 	case r.Faults[0].Event != nil && r.Faults[0].Event.Outcome == record.EventFailed:
 		return "the event failed" + problemOf(r), record.LimitRecovery
 	case e.Recovery != nil && *e.Recovery < 0:
@@ -185,6 +188,23 @@ func missedBy(e *record.LineEvent, r *record.DrillRound, recovery time.Duration)
 		return "redundancy did not return within " + spec.Duration(recovery).String(), record.LimitRecovery
 	}
 	return "", ""
+}
+
+// outUntilHealed says what did not succeed until the fault was reverted, "" if all did: an outage that only ends then is
+// no failover.
+func outUntilHealed(r *record.DrillRound) string {
+	f := &r.Faults[0]
+	if f.Event != nil || f.Healed <= f.Injected {
+		return ""
+	}
+	for _, kind := range []string{record.KindWrites, record.KindReads} {
+		e := r.Of(kind, "")
+		if e != nil && e.OutageFrom >= 0 && time.Duration(e.Outage) >= noticeable && e.OutageFrom < f.Healed &&
+			e.OutageFrom+e.Outage >= f.Healed {
+			return strings.TrimSuffix(kind, "s") + " succeeded"
+		}
+	}
+	return ""
 }
 
 // The shortest outage of a failover: without a change of the primary, a shorter one than noticeable is no outage of a

@@ -211,6 +211,12 @@ func TestEventThatMisses(t *testing.T) {
 		"an outage that does not end": {func(r *record.DrillRound) {
 			r.Effects[0].Outage = -1
 		}, record.LineNone, record.LimitRecovery, "the outage did not end"},
+		"an outage until the event is reverted": {func(r *record.DrillRound) {
+			r.Effects[0].OutageFrom, r.Effects[0].Outage, r.Faults[0].Healed = injected, 12*second, injected+12*second
+		}, record.LineNone, record.LimitRecovery, "succeeded until the event was reverted"},
+		"an outage that ends before": {func(r *record.DrillRound) {
+			r.Effects[0].OutageFrom, r.Effects[0].Outage, r.Faults[0].Healed = injected, 9*second, injected+12*second
+		}, record.LineFound, record.LimitObjective, "p99<10ms is missed"},
 		"an event that fails": {func(r *record.DrillRound) {
 			r.Faults[0].Event, r.Faults[0].Problem = &record.DrillEvent{Outcome: record.EventFailed}, "it did not end in time"
 		}, record.LineNone, record.LimitRecovery, "the event failed: it did not end in time"},

@@ -218,7 +218,7 @@ func (c *session) around() time.Duration {
 
 // warmup is the time of each step that is not measured, shorter if there is little time.
 func (c *session) warmup() time.Duration {
-	return min(max((c.asked.Within.Std() / 60).Truncate(time.Second), time.Second), 2*time.Second)
+	return min(max((c.asked.Within.Std()/60).Truncate(time.Second), time.Second), 2*time.Second)
 }
 
 // budget is the time for a line: the first one has as much as two others.
