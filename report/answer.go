@@ -54,10 +54,9 @@ func comparedAnswer(r *record.ComparisonReport) string {
 	return x.text()
 }
 
-// linesAnswer is the answer for load lines, "" for other comparisons. Each line has an interval of its own, so one
-// search a side is enough.
+// linesAnswer is the answer for load lines, "" for other comparisons.
 func linesAnswer(r *record.ComparisonReport, a, b string) string {
-	var changed, open []string
+	var moved, open []string
 	for i := range r.Comparisons {
 		c := &r.Comparisons[i]
 		event, line := strings.CutSuffix("."+c.Metric, ".line")
@@ -65,22 +64,18 @@ func linesAnswer(r *record.ComparisonReport, a, b string) string {
 			return ""
 		}
 		name := "the line" + strings.Replace(event, ".", " ", 1)
-		switch c.Verdict { //nolint:exhaustive // the others are no change
-		case record.Better, record.Worse:
-			changed = append(changed, strings.Replace(c.Note, "the line", name, 1))
-		case record.Inconclusive:
-			open = append(open, cmp.Or(c.Note, name+" is not known"))
+		if strings.HasPrefix(c.Note, "the line fell") || strings.HasPrefix(c.Note, "the line rose") {
+			moved = append(moved, strings.Replace(c.Note, "the line", name, 1))
 		}
+		open = append(open, cmp.Or(c.Note, name+" is not known"))
 	}
 	switch {
-	case len(changed) > 0:
-		return strings.Join(changed, "; ") + " from " + a + " to " + b
+	case len(moved) > 0:
+		return "cannot tell from one search each: " + strings.Join(moved, "; ") + " from " + a + " to " + b
 	case len(open) > 0:
-		return "cannot tell: " + open[0]
-	case len(r.Comparisons) == 0:
-		return ""
+		return "cannot tell from one search each: " + open[0]
 	}
-	return fmt.Sprintf("no difference: each line of %s is within %s of that of %s", b, figure.Limit(r.Comparisons[0].Margin), a)
+	return ""
 }
 
 // ofProbes reports whether disks were compared.

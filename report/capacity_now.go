@@ -134,7 +134,7 @@ func presentTrust(p *record.PresentLoad) Point {
 		return Point{Note, "", "there is no load to compare with the measured workload"}
 	case *p.Apart <= sameMix:
 		return Point{Good, "", fmt.Sprintf("the kinds of operations are those of the measured workload (%s differ). Queries, keys and sizes "+
-			"of documents were not compared", figure.Percent(*p.Apart))}
+			"of documents were not compared", figure.Percent(*p.Apart)) + prefixed("; ", presentLeftOut(p))}
 	}
 	text := fmt.Sprintf("the operations are not those of the measured workload: %s are of another kind (%s). ", figure.Percent(*p.Apart),
 		presentDifferences(p))
@@ -145,9 +145,23 @@ func presentTrust(p *record.PresentLoad) Point {
 	if p.High == nil {
 		text += "The measured workload has none of a kind, so its cost is unknown and the share may be higher. "
 	} else {
-		text += "The ends of the share hold for any cost of each kind, if costs add up. "
+		text += "The ends of the share hold for any cost of each measured kind, if costs add up" + prefixed("; ", presentLeftOut(p)) + ". "
 	}
 	return Point{grade, "", text + advice}
+}
+
+// presentLeftOut says which rare kinds have no part in the ends of the share, "" for none.
+func presentLeftOut(p *record.PresentLoad) string {
+	var list []string
+	for _, o := range p.ByOperation {
+		if o.Rate > 0 && o.Measured != nil && *o.Measured == 0 {
+			list = append(list, fmt.Sprintf("%s (%s)", o.Name, figure.Percent(o.Share)))
+		}
+	}
+	if len(list) == 0 {
+		return ""
+	}
+	return "left out, because it was not measured and is rare: " + strings.Join(list, ", ")
 }
 
 // presentDifferences are the kinds that differ most.

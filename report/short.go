@@ -20,7 +20,7 @@ var shorts = map[string]string{
 	"line-without-failure": "a node may fail, and no line was searched for that",
 	"odd-step":             "flushes of one client differ much from those of more clients",
 	"out-of-memory":        "a server was killed, because its host had too little memory",
-	"searches-apart":       "the lines are from searches that did not alternate",
+	"searches-apart":       "one search a side gives no verdict",
 	"concern-ignored":      "the engine ignores the write concern",
 	"corrupt":              "the target returned other content than was written",
 	"embedded":             "Plimsoll's embedded store, not MongoDB",

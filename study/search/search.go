@@ -118,9 +118,9 @@ var descent = []float64{2, 2, 4, 4, 8}
 
 // The shape of the search.
 const (
-	mostDown     = 5    // steps down from a first rate that does not hold, before the answer is none
-	narrowEnough = 2    // so many times the precision is near enough for confirming trials
-	nearest      = 0.6  // distance of a confirming trial from the answer, in precisions
+	mostDown     = 5   // steps down from a first rate that does not hold, before the answer is none
+	narrowEnough = 2   // so many times the precision is near enough for confirming trials
+	nearest      = 0.6 // distance of a confirming trial from the answer, in precisions
 	farthest     = 0.12
 	mostClient   = 2 // trials at a rate that the load generator limits although it held once
 	mostHeld     = 3 // trials just above an answer that hold in a row
