@@ -148,6 +148,18 @@ func TestLineWhileAnEventLasts(t *testing.T) {
 	checkEventLine(t, again, err)
 }
 
+// Objectives of the mean, the maximum or of no errors at all are judged without the outage, too.
+func TestEventWithObjectivesOfTheWhole(t *testing.T) {
+	for _, objective := range []string{"mean<50ms", "max<20ms", "errors<=0%"} {
+		given := askedWhile(t, "kill:secondary")
+		given.Objectives = append(given.Objectives, objective)
+		c, err := loadline.Run(t.Context(), given, newBreakable().options(filepath.Join(t.TempDir(), "capacity")))
+		if l := c.Lines[1]; err != nil || l.Status != record.LineFound || l.Rate >= c.Lines[0].Rate {
+			t.Errorf("%s: %v, %s, %v: %q", objective, err, l.Status, l.Rate, l.Reason)
+		}
+	}
+}
+
 // atFirstDrill is a search that was interrupted when its first drill began, so that only the first line has ended.
 func atFirstDrill(t *testing.T, given spec.Capacity) (dir string) {
 	t.Helper()

@@ -21,8 +21,10 @@ type Intervals func(func(*measure.Interval) error) error
 type counted struct {
 	objective measure.Objective
 	allowed   float64 // share of the operations that may miss it
+	whole     bool    // it is a limit of all of them together: see [whole]
 	blocks    []search.Block
 	times     *measure.Histogram // of the operations that were answered, if the objective limits a time
+	failed    int64              // operations that were due and did not succeed, if it does
 }
 
 // countable reports whether an objective is a limit of a share of the operations, and of which.
@@ -35,6 +37,17 @@ func countable(o measure.Objective) (allowed float64, ok bool) {
 		return o.Limit, o.Limit > 0
 	}
 	return 0, false
+}
+
+// whole reports whether an objective is a limit of all operations together, so that no test of blocks decides it.
+func whole(o measure.Objective) bool {
+	switch o.Metric {
+	case "mean", "max":
+		return true
+	case "errors", "not-found", "dropped":
+		return o.AtMost()
+	}
+	return false
 }
 
 // count adds an interval. Operations that ended after the measured time belong to its last interval.
@@ -58,6 +71,7 @@ func (c *counted) count(d measure.Dims, iv *measure.Interval) {
 			if c.objective.Kind == "service" {
 				answered = class.Service
 			}
+			c.failed += t.Bad()
 			b.Due += float64(answered.Count() + t.Bad())
 			b.Bad += float64(answered.CountAbove(int64(c.objective.Limit)) + t.Bad())
 			if c.times.Merge(answered) != nil { // it does not fit: then there is no value
@@ -67,6 +81,7 @@ func (c *counted) count(d measure.Dims, iv *measure.Interval) {
 	}
 	if c.objective.Class == "" && c.objective.Metric != "not-found" {
 		b.Due, b.Bad = b.Due+float64(iv.Dropped), b.Bad+float64(iv.Dropped)
+		c.failed += iv.Dropped
 	}
 	if n := len(c.blocks); iv.Phase == "drain" && n > 0 {
 		c.blocks[n-1].Due, c.blocks[n-1].Bad = c.blocks[n-1].Due+b.Due, c.blocks[n-1].Bad+b.Bad
@@ -79,6 +94,7 @@ func (c *counted) count(d measure.Dims, iv *measure.Interval) {
 func (c *counted) lose(unsent int64) {
 	if n := len(c.blocks); n > 0 && c.objective.Class == "" && c.objective.Metric != "not-found" {
 		c.blocks[n-1].Due, c.blocks[n-1].Bad = c.blocks[n-1].Due+float64(unsent), c.blocks[n-1].Bad+float64(unsent)
+		c.failed += unsent
 	}
 }
 
@@ -97,8 +113,9 @@ func weigh(run *record.Run, objectives []measure.Objective, intervals Intervals,
 	leave func(*measure.Interval) bool) ([]seen, error) {
 	var counts []*counted
 	for _, o := range objectives {
-		if allowed, ok := countable(o); ok {
-			counts = append(counts, &counted{objective: o, allowed: allowed, times: measure.NewHistogram()})
+		allowed, ok := countable(o)
+		if ok || leave != nil && whole(o) { // without what is left out, the run has not evaluated it
+			counts = append(counts, &counted{objective: o, allowed: allowed, whole: !ok, times: measure.NewHistogram()})
 		}
 	}
 	if intervals != nil && len(counts) > 0 {
@@ -124,7 +141,11 @@ func weigh(run *record.Run, objectives []measure.Objective, intervals Intervals,
 		i := slices.IndexFunc(counts, func(c *counted) bool { return c.objective.Text == o.Text })
 		if i >= 0 && len(counts[i].blocks) > 0 {
 			counts[i].lose(run.Course.Unsent)
-			s.decide(counts[i])
+			if counts[i].whole {
+				s.compare(counts[i])
+			} else {
+				s.decide(counts[i])
+			}
 		}
 		list = append(list, s)
 	}
@@ -151,6 +172,35 @@ func (s *seen) decide(c *counted) {
 	}
 }
 
+// compare compares what was measured with the limit. A maximum or mean has no answer if an operation did not succeed, as
+// in a run ([measure.Due]).
+func (s *seen) compare(c *counted) {
+	due, bad, failed := 0.0, 0.0, c.failed
+	for _, b := range c.blocks {
+		due, bad = due+b.Due, bad+b.Bad
+	}
+	var x float64
+	switch {
+	case due == 0:
+		s.few, s.why = true, "no operation was due"
+		return
+	case c.objective.Unit != measure.UnitTime:
+		x = bad / due
+	case failed > 0:
+		s.few, s.certainty = false, plainlyMissed
+		s.why = fmt.Sprintf("%s did not succeed, so %s of all has no answer", figure.Plural(int(failed), "operation"), c.objective.Metric)
+		return
+	case c.objective.Metric == "max":
+		x = float64(c.times.Max())
+	default:
+		x = c.times.Mean()
+	}
+	s.few, s.why, s.value, s.certainty = false, "", &x, plainlyMissed
+	if c.objective.MetBy(x) {
+		s.certainty = plainlyMet
+	}
+}
+
 // value is what was measured of the objective: at least that, if more operations failed than its percentile leaves
 // out. A drill does not evaluate objectives, because the outage does not count.
 func (c *counted) value(due, bad float64) *float64 {
@@ -168,10 +218,10 @@ func (c *counted) value(due, bad float64) *float64 {
 	return &x
 }
 
-// The certainties of comparisons without a test.
+// The certainties of comparisons without a test: just enough for the verdicts met and missed ([search.Of]).
 const (
-	plainlyMet    = 0.95
-	plainlyMissed = 0.05
+	plainlyMet    = 0.985
+	plainlyMissed = 0.025
 )
 
 // plainly compares an objective with its limit, as the run did.
