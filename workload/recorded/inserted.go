@@ -41,15 +41,21 @@ func (w *writer) inserted(o *own.Operation, c *Collection) {
 		return
 	}
 	doc := bson.D{}
-	for _, e := range w.level(c, "", w.asStored(c, &of.Root), of.N).(bson.D) {
-		if e.Key == "_id" {
+	for _, name := range of.Root.names() {
+		if name == "_id" {
 			continue
 		}
-		f := of.Root.Fields[e.Key]
-		if l := labelsAt(stored, e.Key); l != nil && f != nil && !f.Values.more && f.Present == of.N {
-			e.Value = l.choose(&f.Values)
+		f, like := of.Root.Fields[name], stored.At(name)
+		var v any
+		switch l := labelsAt(stored, name); {
+		case l != nil && !f.Values.more:
+			v = l.choose(&f.Values)
+		case like != nil && like.Values.Count() > 0 && like.Values.Type() == f.Values.Type():
+			v = w.field(c, name, like)
+		default:
+			v = w.field(c, name, f)
 		}
-		doc = append(doc, e)
+		doc = append(doc, bson.E{Key: name, Value: present(v, f.Present, of.N)})
 	}
 	o.Document = own.TemplateOf(doc)
 }
