@@ -67,7 +67,8 @@ func restoreProfiler(ctx context.Context, env *environment, address string, f *r
 }
 
 // restoreLeft restores a profiler whose state is in a file.
-func restoreLeft(ctx context.Context, env *environment, out io.Writer, address string, db *capture.Database) (bool, error) {
+func restoreLeft(ctx context.Context, env *environment, out io.Writer, address string,
+	db *capture.Database) (bool, error) {
 	name, err := profilerFile(env, address, db.Name)
 	if err != nil {
 		return false, err

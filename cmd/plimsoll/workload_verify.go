@@ -195,8 +195,8 @@ func (v *verification) replay(ctx context.Context) (checks []recorded.Check, err
 
 // announce says what is written and where, before it is.
 func (v *verification) announce() {
-	fmt.Fprintf(v.env.stderr, "verifying in the new database %s, which is dropped at the end: %s documents, then up to %s operations "+
-		"in %v. --verify=false leaves this out. If this process is killed, drop the database with: %s\n", v.database,
+	fmt.Fprintf(v.env.stderr, "verifying in the new database %s: %s documents, then up to %s operations in %v. The database is dropped "+
+		"at the end. --verify=false leaves this out. If this process is killed, drop the database with: %s\n", v.database,
 		figure.Count(v.documents), figure.Count(v.most()), verifyTime, v.restoring())
 }
 
