@@ -172,7 +172,7 @@ var applications = []recordedApplication{
 		case 0:
 			return updated(c.UpdateByID(ctx, id, d("$push", d("log", d("by", "x", "place", d("street", "y", "no", n))))))
 		case 1:
-			return updated(c.UpdateByID(ctx, id, d("$addToSet", d("tags", fmt.Sprint("new", n)))))
+			return updated(c.UpdateByID(ctx, id, d("$addToSet", d("tags", "new"))))
 		case 2:
 			return updated(c.UpdateByID(ctx, id, d("$push", d("scores", d("$each", bson.A{n, n + 1}, "$slice", -5)))))
 		}
@@ -302,35 +302,14 @@ func otherDriver(t *testing.T, name string) []string {
 	return append(command, "", "", scenario)
 }
 
-// operate does what an application does, with the profiler on.
-func (a *recordedApplication) operate(t *testing.T, s *server, db *mongo.Database) bool {
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	if err := openShop(ctx, db); err != nil {
-		t.Fatal(err)
-	}
-	var command []string
-	if a.do == nil {
-		if command = otherDriver(t, a.name); command == nil {
-			return false
-		}
-		command[len(command)-3], command[len(command)-2] = s.uri, db.Name()
-	}
-	profile := func(level int) {
-		if err := db.RunCommand(ctx, d("profile", level)).Err(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := db.CreateCollection(ctx, "system.profile", options.CreateCollection().SetCapped(true).SetSizeInBytes(16<<20)); err != nil {
-		t.Fatal(err)
-	}
-	profile(2)
-	defer profile(0)
+// operate does what an application does. command is that of a driver of another language.
+func (a *recordedApplication) operate(t *testing.T, db *mongo.Database, command []string) {
+	ctx := deadline(t)
 	if command != nil {
 		if out, err := exec.CommandContext(ctx, command[0], command[1:]...).CombinedOutput(); err != nil {
 			t.Fatalf("%v\n%s", err, out)
 		}
-		return true
+		return
 	}
 	const operations = 120
 	for n := range operations {
@@ -338,7 +317,6 @@ func (a *recordedApplication) operate(t *testing.T, s *server, db *mongo.Databas
 			t.Fatalf("operation %d: %v", n, err)
 		}
 	}
-	return true
 }
 
 // TestMongoRecordings records applications with three drivers on a real mongod. The replay of each file does what was
@@ -357,12 +335,23 @@ func TestMongoRecordings(t *testing.T) {
 			a := &applications[i]
 			t.Run(a.name, func(t *testing.T) {
 				db := s.client.Database(newDatabase("recorded"))
-				if !a.operate(t, s, db) {
-					return
+				var command []string
+				if a.do == nil {
+					if command = otherDriver(t, a.name); command == nil {
+						return
+					}
+					command[len(command)-3], command[len(command)-2] = s.uri, db.Name()
+				}
+				if err := openShop(deadline(t), db); err != nil {
+					t.Fatal(err)
 				}
 				address.Path = db.Name()
 				file := filepath.Join(t.TempDir(), "shop.yaml")
-				e := plimsoll(t, "workload", "record", address.String(), "-o", file).must(t, 0)
+				c := start(t, "workload", "record", address.String(), "--profile", "all", "--for", "10m", "-o", file)
+				until(t, "the profiler is changed", func() bool { level, _ := profilerOf(t, db); return level == 2 })
+				a.operate(t, db, command)
+				c.signal(t, os.Interrupt)
+				e := c.wait(t).must(t, 130)
 				text, err := os.ReadFile(file)
 				if err != nil {
 					t.Fatal(err)

@@ -67,7 +67,8 @@ func restoreProfiler(ctx context.Context, env *environment, address string, f *r
 }
 
 // restoreLeft restores a profiler whose state is in a file.
-func restoreLeft(ctx context.Context, env *environment, out io.Writer, address string, db *capture.Database) (bool, error) {
+func restoreLeft(ctx context.Context, env *environment, out io.Writer, address string,
+	db *capture.Database) (bool, error) {
 	name, err := profilerFile(env, address, db.Name)
 	if err != nil {
 		return false, err
@@ -143,6 +144,14 @@ func (r *recording) readProfiler(ctx context.Context) (err error) {
 	} else if router {
 		return usageError("a mongos has no profiler. Use the address of a shard's primary, or --from log:FILE")
 	}
+	if r.length > 0 {
+		if err := r.begin(ctx); err != nil {
+			if ctx.Err() != nil {
+				return nil
+			}
+			return err
+		}
+	}
 	if r.profile != "" {
 		restore, err := r.changeProfiler(ctx)
 		if err != nil {
@@ -152,6 +161,19 @@ func (r *recording) readProfiler(ctx context.Context) (err error) {
 		return errors.Join(err, restore())
 	}
 	return r.follow(ctx)
+}
+
+// begin samples the collections before the operations that are recorded change them.
+func (r *recording) begin(ctx context.Context) error {
+	list, err := r.db.Collections(ctx, r.sample, r.model.Options)
+	if err != nil {
+		return err
+	}
+	r.begun = map[string]*recorded.Collection{}
+	for _, c := range list {
+		r.begun[c.Name] = c
+	}
+	return nil
 }
 
 // follow reads the profile and what the server counts beside it.

@@ -100,7 +100,8 @@ type recording struct {
 	address  string
 	db       *capture.Database // nil without an address
 	model    *recorded.Model
-	recorder *recorded.Recorder // nil without --recording
+	recorder *recorded.Recorder              // nil without --recording
+	begun    map[string]*recorded.Collection // as they were before --for
 	source   recorded.Source
 }
 
@@ -386,7 +387,7 @@ func (r *recording) write(ctx context.Context, keep *os.File) error {
 		return r.nothing()
 	}
 	if r.db != nil {
-		list, err := r.db.Collections(ctx, r.sample, r.model.Options)
+		list, err := r.collections(ctx)
 		if err != nil {
 			return err
 		}
@@ -415,6 +416,31 @@ func (r *recording) write(ctx context.Context, keep *os.File) error {
 		r.verifyFile(ctx, text)
 	}
 	return nil
+}
+
+// collections describes the collections as they were when the first operation began: with --for they were sampled then.
+// Otherwise the documents that were inserted since are not among them.
+func (r *recording) collections(ctx context.Context) ([]*recorded.Collection, error) {
+	list, err := r.db.Collections(ctx, r.sample, r.model.Options)
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range list {
+		inserted := r.model.InsertedCount(r.db.Name, c.Name)
+		before := c.Count - inserted + r.model.RemovedCount(r.db.Name, c.Name)
+		if inserted > 0 && inserted < c.Count && c.Options.Lookup("timeseries").Type == 0 {
+			if err := r.db.Newest(ctx, c, int(min(inserted, int64(r.sample))), r.sample); err != nil {
+				c.Unseen = append(c.Unseen, fmt.Sprintf("The newest documents of %s could not be read: %v.", c.Name, err))
+			}
+		}
+		switch b := r.begun[c.Name]; {
+		case b != nil && b.Documents.N > 0:
+			c.Documents, c.Count = b.Documents, b.Count
+		case before > 0 && c.New != nil:
+			c.Count = before
+		}
+	}
+	return list, nil
 }
 
 // finish writes the recording: its header and the operations behind it.

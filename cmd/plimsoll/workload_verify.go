@@ -42,7 +42,7 @@ type verification struct {
 	documents int64 // of the load phase
 	smaller   bool  // than the recorded data
 	done      int
-	step      string            // what is being done, in words that follow "the right to"
+	step      string            // what is being done, in words that follow "no right to"
 	left      bool              // the database could not be dropped
 	refused   map[string]string // errors by operation
 }
@@ -86,7 +86,7 @@ func (r *recording) verifyFile(ctx context.Context, text []byte) {
 	case ctx.Err() != nil:
 		fmt.Fprintln(out, "not verified: interrupted. The database for it is dropped")
 	case errors.As(err, &refused) && refused.Code == unauthorized:
-		fmt.Fprintf(out, "not verified: the user has no right to %s in a new database. What was recorded is complete\n", v.step)
+		fmt.Fprintf(out, "not verified: the user has no right to %s. What was recorded is complete\n", v.step)
 	default:
 		fmt.Fprintf(out, "not verified: %s\n", v.oneLine(err))
 	}
@@ -150,26 +150,19 @@ func (v *verification) replay(ctx context.Context) (checks []recorded.Check, err
 	if _, err := dropLeft(ctx, v.env, v.summaryOutput(), v.address, v.db); err != nil {
 		return nil, err
 	}
-	config := store.Config{Database: v.database, Sessions: 1, Timeout: verifyPatience}
-	st, err := target.Open(ctx, run.ClientDriver, config, nil)
-	if err != nil {
-		return nil, err
-	}
-	defer st.Close()
 	db, err := capture.Open(ctx, v.address, v.database)
 	if err != nil {
 		return nil, err
 	}
 	defer db.Close()
+	// Nothing is there yet. A user who may not drop the database must not make it.
+	v.step = "drop a new database"
+	if err := db.Drop(ctx); err != nil {
+		return nil, err
+	}
 	v.announce()
 	forget, err := noteDatabase(v.env, v.address, v.db.Name, v.database)
 	if err != nil {
-		return nil, err
-	}
-	// Nothing is there yet. A user who may not drop the database must not make it.
-	v.step = "drop databases"
-	if err := db.Drop(ctx); err != nil {
-		forget()
 		return nil, err
 	}
 	defer func() {
@@ -182,12 +175,18 @@ func (v *verification) replay(ctx context.Context) (checks []recorded.Check, err
 		}
 		forget()
 	}()
-	v.step = "use the profiler"
+	v.step = "use the profiler of a new database"
 	state, err := v.profile(ctx, db)
 	if err != nil {
 		return nil, err
 	}
-	v.step = "write"
+	v.step = "write to a new database"
+	config := store.Config{Database: v.database, Sessions: 1, Timeout: verifyPatience}
+	st, err := target.Open(ctx, run.ClientDriver, config, nil)
+	if err != nil {
+		return nil, err
+	}
+	defer st.Close()
 	if err := v.load(ctx, st, plan); err != nil {
 		return nil, err
 	}
@@ -196,8 +195,8 @@ func (v *verification) replay(ctx context.Context) (checks []recorded.Check, err
 
 // announce says what is written and where, before it is.
 func (v *verification) announce() {
-	fmt.Fprintf(v.env.stderr, "verifying in the new database %s, which is dropped at the end: %s documents, then up to %s operations "+
-		"in %v. --verify=false leaves this out. If this process is killed, drop the database with: %s\n", v.database,
+	fmt.Fprintf(v.env.stderr, "verifying in the new database %s: %s documents, then up to %s operations in %v. The database is dropped "+
+		"at the end. --verify=false leaves this out. If this process is killed, drop the database with: %s\n", v.database,
 		figure.Count(v.documents), figure.Count(v.most()), verifyTime, v.restoring())
 }
 

@@ -47,7 +47,8 @@ func noteDatabase(env *environment, address, database, made string) (forget func
 
 // dropLeft drops the databases that killed verifications left, and returns how many these were. Those of processes that
 // live stay.
-func dropLeft(ctx context.Context, env *environment, out io.Writer, address string, db *capture.Database) (dropped int, err error) {
+func dropLeft(ctx context.Context, env *environment, out io.Writer, address string,
+	db *capture.Database) (dropped int, err error) {
 	notes, err := notesOf(env, address, db.Name)
 	if err != nil {
 		return 0, err
@@ -63,7 +64,7 @@ func dropLeft(ctx context.Context, env *environment, out io.Writer, address stri
 			err = json.Unmarshal(text, &left)
 		}
 		if err != nil || !strings.HasPrefix(left.Database, verifyPrefix) || left.Database == db.Name {
-			return dropped, fmt.Errorf("%s is no note of a verification (%v). Remove it", name, err)
+			return dropped, fmt.Errorf("%s is not a note of a verification (%v). Remove it", name, err)
 		}
 		if left.By.Alive() {
 			continue

@@ -11,6 +11,7 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
 	"github.com/plimsoll-bench/plimsoll/workload/recorded"
 )
@@ -54,6 +55,48 @@ func (d *Database) Collections(ctx context.Context, sample int, o recorded.Optio
 	return list, nil
 }
 
+// Newest describes the documents of a collection that were inserted last, so many at most, and leaves them out of its
+// sample. They must be fewer than all.
+func (d *Database) Newest(ctx context.Context, c *recorded.Collection, most, sample int) error {
+	o := recorded.Documents{Options: c.Documents.Options}
+	cursor, err := d.db().Collection(c.Name).Find(ctx, bson.D{}, options.Find().SetSort(bson.D{{Key: "$natural", Value: -1}}).
+		SetLimit(int64(most)))
+	if err != nil {
+		return err
+	}
+	newest := map[string]bool{}
+	now := time.Now()
+	for cursor.Next(ctx) {
+		o.Add(cursor.Current, now)
+		newest[cursor.Current.Lookup("_id").String()] = true
+	}
+	if err := cursor.Err(); err != nil {
+		return err
+	}
+	c.New = &o
+	others := &recorded.Documents{Options: o.Options}
+	err = d.sample(ctx, c.Name, sample, func(doc bson.Raw) {
+		if !newest[doc.Lookup("_id").String()] {
+			others.Add(doc, now)
+		}
+	})
+	if err == nil && others.N > 0 {
+		c.Documents = others
+	}
+	return err
+}
+
+func (d *Database) sample(ctx context.Context, name string, size int, each func(bson.Raw)) error {
+	cursor, err := d.db().Collection(name).Aggregate(ctx, bson.A{bson.D{{Key: "$sample", Value: bson.D{{Key: "size", Value: size}}}}})
+	if err != nil {
+		return err
+	}
+	for cursor.Next(ctx) {
+		each(cursor.Current)
+	}
+	return cursor.Err()
+}
+
 // Drop drops the database.
 func (d *Database) Drop(ctx context.Context) error { return d.db().Drop(ctx) }
 
@@ -67,16 +110,10 @@ func (d *Database) describe(ctx context.Context, c *recorded.Collection, sample 
 	var err error
 	c.Count, err = coll.EstimatedDocumentCount(ctx)
 	note("The number of documents", err)
-	cursor, err := coll.Aggregate(ctx, bson.A{bson.D{{Key: "$sample", Value: bson.D{{Key: "size", Value: sample}}}}})
+	now := time.Now()
+	note("A sample", d.sample(ctx, c.Name, sample, func(doc bson.Raw) { c.Documents.Add(doc, now) }))
+	cursor, err := coll.Indexes().List(ctx)
 	if err == nil {
-		now := time.Now()
-		for cursor.Next(ctx) {
-			c.Documents.Add(cursor.Current, now)
-		}
-		err = cursor.Err()
-	}
-	note("A sample", err)
-	if cursor, err = coll.Indexes().List(ctx); err == nil {
 		err = cursor.All(ctx, &c.Indexes)
 	}
 	note("The indexes", err)

@@ -31,8 +31,8 @@ operations:
       name: {$pattern: {begins: 20, begin: 2}}
 `
 
-// TestEven counts values that are spread evenly: each has its share, two fields are independent, and so are the elements
-// of an array.
+// TestEven counts values that are spread evenly: each has its share, two fields are independent, and so are the
+// elements of an array.
 func TestEven(t *testing.T) {
 	p := plan(t, evenFile)
 	counts := map[string]int{}

@@ -177,6 +177,7 @@ func (d *Documents) At(path string) *Field {
 type Collection struct {
 	Database, Name string
 	Documents      *Documents // of the sample
+	New            *Documents // of those that were inserted last; nil where inserts show their documents
 	Count          int64
 	Indexes        []bson.Raw
 	ShardKey       bson.Raw         // as a mongos shows it; nil without one

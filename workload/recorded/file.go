@@ -238,7 +238,8 @@ func (m *Model) missing(db string) []string {
 	add(n.Redacted, "The server redacted values (redactClientLogData) in %d operations. Types of values, limits and projections are "+
 		"not known; sorts are ascending here.", n.Redacted)
 	add(total(n.Hidden), "Operations whose shape depends on redacted values are not in this file: %s.", counted(n.Hidden))
-	add(n.NoDocs, "The source does not show the documents of inserts (%d operations). The sample describes them.", n.NoDocs)
+	add(n.NoDocs, "The source does not show the documents of inserts (%d operations). The newest documents describe them, or the "+
+		"sample.", n.NoDocs)
 	all := m.Total()
 	ends := all.Skipped[TxnEnd] // they are commands of the database admin
 	if n.InTxn == 0 && all.InTxn > 0 {

@@ -138,7 +138,7 @@ func (m *Model) Nothing(db string) string {
 	case db != "" && len(others) > 0:
 		return fmt.Sprintf("it has operations of other databases: %s. Choose one with --database", counted(others))
 	case all.Skipped[Shortened] > 0:
-		return fmt.Sprintf("it has %s that the shell printed without their inner documents. Print them with "+
+		return fmt.Sprintf("it has %s that the shell printed without inner documents. Print them with "+
 			"EJSON.stringify(db.system.profile.find().toArray())", figure.Plural(int(all.Skipped[Shortened]), "document"))
 	case total(n.Hidden) > 0:
 		return fmt.Sprintf("the server redacted its values (redactClientLogData), and the shapes of all operations depend on "+

@@ -50,6 +50,7 @@ func (w *writer) operation(s *Shape) (own.Operation, bool) {
 		ok = f.aggregate(&o, get("pipeline"))
 	case "insert":
 		o.Insert, ok = s.Collection, true
+		w.inserted(&o, f.c)
 		if n := f.perOperation(); n > 1 {
 			o.Batch = countOf(n)
 		}

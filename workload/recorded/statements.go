@@ -29,8 +29,8 @@ const (
 	perList   = 100_000
 )
 
-// A statement may be outside of the time of its command, because durations are in whole milliseconds, and a line has the
-// time at which it was written. A busy server writes that of a command late, so that it seems to begin late.
+// A statement may be outside of the time of its command, because durations are in whole milliseconds, and a line has
+// the time at which it was written. A busy server writes that of a command late, so that it seems to begin late.
 const (
 	clockTolerance = 20 * time.Millisecond
 	writtenLate    = time.Second
@@ -51,8 +51,8 @@ func (s *source) list(connection, verb string, op *Operation) {
 }
 
 // take returns how many statements of a command were listed, and forgets them with all earlier ones. The command has
-// most statements, -1 if that is not known. A profile does not tell the connections of a client apart, so it may list the
-// statements of several commands before the first of these commands.
+// most statements, -1 if that is not known. A profile does not tell the connections of a client apart, so it may list
+// the statements of several commands before the first of these commands.
 func (s *source) take(connection, verb string, op *Operation, most int64) (n int64) {
 	key := listing{connection, verb}
 	late := writtenLate

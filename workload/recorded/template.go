@@ -24,12 +24,18 @@ func (w *writer) level(c *Collection, path string, l *Level, n int64) any {
 		f := l.Fields[name]
 		at := strings.TrimPrefix(path+"."+name, ".")
 		v := w.field(c, at, f)
-		if share := float64(f.Present) / float64(max(n, 1)); share < 0.995 {
-			v = one("$optional", bson.D{{Key: "share", Value: math.Round(share*1000) / 1000}, {Key: "value", Value: v}})
-		}
-		out = append(out, bson.E{Key: name, Value: v})
+		out = append(out, bson.E{Key: name, Value: present(v, f.Present, n)})
 	}
 	return out
+}
+
+// present makes a field that so many of n documents have.
+func present(v any, some, n int64) any {
+	share := float64(some) / float64(max(n, 1))
+	if share >= 0.995 {
+		return v
+	}
+	return one("$optional", bson.D{{Key: "share", Value: math.Round(share*1000) / 1000}, {Key: "value", Value: v}})
 }
 
 // dbRefs makes DBRefs to the collections to which those of a field refer.

@@ -34,7 +34,7 @@ def patterns():
 def bulk():
     for n in range(40):
         ids = ["item-%04d" % chance.randrange(500) for _ in range(3)]
-        items.bulk_write([InsertOne({"_id": "py-%d" % n, "qty": 1000 + n}), UpdateOne({"_id": ids[0]}, {"$set": {"stamp": n}}),
+        items.bulk_write([InsertOne({"_id": "py-%d" % n, "qty": 1000 + n}), UpdateOne({"_id": ids[0]}, {"$set": {"state": "new"}}),
                           UpdateOne({"_id": ids[1]}, {"$push": {"log": {"by": "py", "n": n}}}), DeleteOne({"_id": "py-%d" % n})])
 
 
