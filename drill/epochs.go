@@ -19,9 +19,9 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
-// mostHeld is how many transactions are kept until the load has ended, about 25 MB. With more of them, each epoch is
+// mostHeld is how many transactions are kept until the load has ended, about 12 MB. With more of them, each epoch is
 // judged when its transactions have ended: that takes processor time beside the load.
-const mostHeld = 100_000
+const mostHeld = 50_000
 
 // epochs judges the transactions of a round epoch by epoch, and keeps what the epochs showed.
 type epochs struct {

@@ -43,9 +43,9 @@ func drillIsolation(r *record.DrillRound) Section {
 		return s
 	}
 	s.Lines = append(s.Lines, fmt.Sprintf("Promised is %s: %s.", i.Promise, i.Why),
-		fmt.Sprintf("%s committed, %s were aborted, and %s have no answer, and no read saw them. They made %s and %s between them. "+
-			"Judging took %s.", figure.Plural(int(i.Committed), "transaction"), figure.Count(i.Aborted), figure.Count(i.Unknown),
-			figure.Plural(int(i.Reads), "read"), figure.Plural(int(i.Edges), "dependency"), seconds(i.Seconds)))
+		fmt.Sprintf("%s committed, %s were aborted, and %s have no answer, and no read saw them. They made %s "+
+			"and %s dependencies between them. Judging took %s.", figure.Plural(int(i.Committed), "transaction"), figure.Count(i.Aborted), figure.Count(i.Unknown),
+			figure.Plural(int(i.Reads), "read"), figure.Count(i.Edges), seconds(i.Seconds)))
 	if i.Timed > 0 {
 		s.Lines = append(s.Lines, fmt.Sprintf("The server gave times to %s, commits and snapshot reads, which were compared "+
 			"with the data.", figure.Plural(int(i.Timed), "transaction")))
