@@ -90,7 +90,11 @@ func capacityDocument(c *record.Capacity, on *capacityFiles) *Document {
 	if d.Grade == Good && (c.Conclude() != record.Satisfied || len(d.Findings) > len(validity)) {
 		d.Grade = Warn
 	}
-	d.conclude(validity, c.Status, capacityAnswer(c), capacitySure(c), d.Findings[len(validity):]...)
+	points := slices.Clone(d.Findings[len(validity):])
+	for i := range points {
+		points[i].Mark = "" // the sign says it
+	}
+	d.conclude(validity, c.Status, capacityAnswer(c), capacitySure(c), points...)
 	if l := headLine(c); l != nil {
 		d.Where = limitLine(l.LimitedBy)
 	}
@@ -241,15 +245,19 @@ func capacityValidity(c *record.Capacity) []measure.Finding {
 		l := &c.Lines[i]
 		said := slices.ContainsFunc(list, func(f measure.Finding) bool { return strings.HasPrefix(f.Text, l.Name+": ") })
 		if l.Counts && !l.Sure() && !said {
-			list = append(list, measure.Finding{ID: "line-doubtful", Severity: measure.Warning, Text: l.Name + ": " + wrongWords("line", l) + "."})
+			list = append(list, measure.Finding{ID: "line-doubtful", Severity: measure.Warning, 
+				Text: l.Name + ": it is not sure" + prefixed(", so plan with its low end, ", lowEnd(l)) + "."})
 		}
 	}
 	return list
 }
 
-// wrongWords say how probable it is that a rate is wrong. They are for lines that have that probability.
-func wrongWords(what string, l *record.LoadLine) string {
-	return fmt.Sprintf("the probability that the %s is wrong by more than %s is %s", what, figure.Limit(l.Precision), figure.Limit(*l.Wrong))
+// lowEnd is the low end of the interval of a line, "" if it has none.
+func lowEnd(l *record.LoadLine) string {
+	if l.Low == nil {
+		return ""
+	}
+	return figure.Rate(*l.Low) + "/s"
 }
 
 // capacityAnswer is the first sentence: how much load the deployment carries.
@@ -328,7 +336,7 @@ func capacitySure(c *record.Capacity) string {
 	}
 	text := fmt.Sprintf("%s, %s near the answer", figure.Plural(len(l.Steps), "step"), figure.Plural(l.Trials, "trial"))
 	if l.Wrong != nil && l.Status != record.LineAtLeast {
-		text += "; " + wrongWords("answer", l)
+		text += fmt.Sprintf("; the probability that the answer is wrong by more than %s is %s", figure.Limit(l.Precision), figure.Limit(*l.Wrong))
 	}
 	if l.Status == record.LineUndecided {
 		text = "not confirmed: " + text
@@ -395,10 +403,10 @@ func capacityNext(c *record.Capacity) Next {
 	switch {
 	case c.Status == record.Interrupted || c.Status == record.Killed:
 		return Next{"plimsoll capacity resume DIR", "continue"}
+	case c.Specification != nil && l != nil && l.Status == record.LineUndecided:
+		return Next{"plimsoll capacity resume DIR", "more trials, to confirm it"}
 	case c.Specification == nil || l == nil || !l.Has():
 		return Next{}
-	case l.Status == record.LineUndecided:
-		return Next{"plimsoll capacity resume DIR", "more trials, to confirm it"}
 	case !l.Sure():
 		return Next{"plimsoll capacity resume DIR", "more trials, until it is sure"}
 	case p != nil && p.Apart != nil && *p.Apart > sameMix && mongo(p.Address):

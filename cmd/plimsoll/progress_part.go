@@ -42,6 +42,7 @@ type partBegun struct {
 	name  string
 	begun time.Time
 	next  time.Time // when it is shown again
+	done  int64     // as shown last; less of the same name is another time
 }
 
 // listening returns a context whose long waits p shows; without p nobody does.
@@ -60,12 +61,13 @@ func (p *progressLines) Part(x wait.Part) {
 	if p.terminal {
 		every = statusEvery
 	}
-	if x.Name != p.part.name {
+	if x.Name != p.part.name || x.Done < p.part.done {
 		p.part = partBegun{name: x.Name, begun: now, next: now}
 		if !p.terminal {
 			p.part.next = now.Add(every)
 		}
 	}
+	p.part.done = x.Done
 	if now.Before(p.part.next) {
 		return
 	}

@@ -43,9 +43,9 @@ func (l *lineSearch) conclude(err error) {
 	case search.Found:
 		n.Status = record.LineFound
 		if n.Low != nil && !n.Sure() {
-			n.Doubts = append(n.Doubts, fmt.Sprintf("the line is wrong by more than %s with a probability of %s. "+
-				"The trials are too few for the scatter of the target. Plan with the low end, %s/s, or search longer "+
-				"(plimsoll capacity resume)", figure.Limit(n.Precision), figure.Limit(*n.Wrong), figure.Rate(*n.Low)))
+			n.Doubts = append(n.Doubts, fmt.Sprintf("it is not sure, so plan with its low end, %s/s. The line is wrong by more than %s "+
+				"with a probability of %s, because the trials are too few for the scatter of the target. Continue with more "+
+				"trials (plimsoll capacity resume)", figure.Rate(*n.Low), figure.Limit(n.Precision), figure.Limit(*n.Wrong)))
 		}
 	case search.AtLeast:
 		n.Status = record.LineAtLeast
@@ -55,7 +55,6 @@ func (l *lineSearch) conclude(err error) {
 		n.Status = record.LineUndecided
 		if n.Rate == 0 {
 			n.Low, n.High = nil, nil
-			break
 		}
 		n.Doubts = append(n.Doubts, l.unconfirmed())
 	}
@@ -87,6 +86,9 @@ func (l *lineSearch) unconfirmed() string {
 	if clients > mostClients {
 		return "the load generator was the limit of " + figure.Plural(clients, "confirming trial") +
 			", so the line is not confirmed. Use a less busy machine"
+	}
+	if l.line.Rate == 0 {
+		return "the steps were not enough to find a rate that holds"
 	}
 	return "the time was not enough for the confirming trials"
 }

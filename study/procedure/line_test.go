@@ -126,7 +126,7 @@ func TestLineWithoutConfidence(t *testing.T) {
 			t.Fatalf("%v, %+v", err, l)
 		}
 		doubted := slices.ContainsFunc(l.Doubts, func(d string) bool {
-			return strings.HasPrefix(d, "the line is wrong by more than 5 % with a probability of ")
+			return strings.HasPrefix(d, "it is not sure, so plan with its low end, ")
 		})
 		if doubted != x.doubted || doubted != (*l.Wrong > 0.05) {
 			t.Errorf("noise %v: wrong with %v: %q", x.noise, *l.Wrong, l.Doubts)

@@ -128,6 +128,13 @@ func TestNoRateHolds(t *testing.T) {
 			t.Errorf("%s: no rate in %d of 40 searches", name, none)
 		}
 	}
+	for certainty, want := range map[float64]search.State{0.3: search.Open, 0.001: search.None} { // steps that do not decide, and that do
+		o := from(500, 0)
+		o.Most = 3
+		if a, _ := drive(o, func(float64, int) search.Outcome { return search.Outcome{Certainty: certainty} }); a.State != want {
+			t.Errorf("3 steps with the certainty %v: %s, want %s", certainty, a.State, want)
+		}
+	}
 	g := target{capacity: 1000, slow: 1.0 / 400, noise: 0.02, cliff: true} // an honest one beside them
 	found := 0
 	for seed := range uint64(40) {

@@ -417,7 +417,8 @@ func (s *Search) Answer() Answer {
 		switch {
 		case slices.ContainsFunc(s.outcomes, func(o Outcome) bool { return o.Few }):
 			a.State = Few
-		case client > 0 && client == high: // below that, the load generator was the limit, and not the target
+		case client > 0 && client == high, // below that, the load generator was the limit, and not the target
+			len(s.outcomes) >= s.o.Most && !s.missedAt(high): // there were not enough steps to see it
 			a.State = Open
 		}
 		return ending(a, more, more, a.State)
@@ -477,6 +478,11 @@ func ending(a Answer, more, unfinished bool, state State) Answer {
 		a.State = Searching
 	}
 	return a
+}
+
+// missedAt reports whether a step at a rate was missed for certain.
+func (s *Search) missedAt(rate float64) bool {
+	return slices.ContainsFunc(s.outcomes, func(o Outcome) bool { return o.fails() && o.Rate == rate && Of(o.Certainty) == Missed })
 }
 
 // failedBelow reports whether a step below a rate was missed by the target.
