@@ -351,6 +351,10 @@ func FuzzNotation(f *testing.F) {
 		if err != nil {
 			return // the driver cannot write it
 		}
+		var own bson.Raw
+		if bson.UnmarshalExtJSON(text, true, &own) != nil || !bytes.Equal(doc, own) {
+			return // the driver reads another value than it wrote, such as binary data of the subtype 2
+		}
 		again, _, err := readNotation(text)
 		if err != nil || !bytes.Equal(doc, again) {
 			t.Errorf("%q became %s, then %v, %v", data, text, again, err)
