@@ -47,8 +47,8 @@ func drillIsolation(r *record.DrillRound) Section {
 			"and %s dependencies between them. Judging took %s.", figure.Plural(int(i.Committed), "transaction"), figure.Count(i.Aborted), figure.Count(i.Unknown),
 			figure.Plural(int(i.Reads), "read"), figure.Count(i.Edges), seconds(i.Seconds)))
 	if i.Timed > 0 {
-		s.Lines = append(s.Lines, fmt.Sprintf("The server gave times to %s, commits and snapshot reads, which were compared "+
-			"with the data.", figure.Plural(int(i.Timed), "transaction")))
+		s.Lines = append(s.Lines, fmt.Sprintf("The times that the server gave to %s (commits and snapshot reads) were "+
+			"compared with the data.", figure.Plural(int(i.Timed), "transaction")))
 	}
 	if i.Complete < i.Registers {
 		s.Lines = append(s.Lines, fmt.Sprintf("Every version was seen of %s of %s documents. Only there transactions alone show a missing "+

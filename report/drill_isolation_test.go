@@ -32,7 +32,7 @@ func violated() *record.DrillRound {
 					{Kind: "wr", Key: 5, Version: 2, Text: "B before A: A read version 2 of key 5, which B wrote"},
 				}}}},
 			{Class: "lost transaction", Count: 1, Forbidden: true, Examples: []record.IsolationExample{{
-				Text: "version 9 of key 3 was there after all of its transactions had ended, and is gone at the end"}}},
+				Text: "version 9 of key 3 was present after all of its transactions had ended, and is lost at the end"}}},
 		}}}
 }
 
