@@ -129,8 +129,8 @@ func (e *epochs) changed(before, now isolation.Op) {
 func (e *epochs) result(promise isolation.Promise, why string, shift int64) *record.IsolationResult {
 	s := &e.sum
 	out := &record.IsolationResult{Promise: promise.String(), Why: why, Transactions: s.Transactions,
-		Committed: s.Committed, Unknown: s.Unknown, Aborted: s.Aborted, Reads: s.Reads, Edges: s.Edges, Registers: s.Keys, Complete: s.CompleteKeys,
-		Timed: s.Timed, Seconds: e.took.Seconds()}
+		Committed: s.Committed, Unknown: s.Unknown, Aborted: s.Aborted, Reads: s.Reads, Edges: s.Edges,
+		Registers: s.Keys, Complete: s.CompleteKeys, Timed: s.Timed, Seconds: e.took.Seconds()}
 	for class, n := range s.Counts {
 		if n == 0 {
 			continue

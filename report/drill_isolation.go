@@ -150,7 +150,8 @@ func cycleFigure(round int, a *record.IsolationAnomaly, e *record.IsolationExamp
 		if edge.Kind != "session" && edge.Kind != "real time" {
 			key, version = figure.Count(edge.Key), figure.Count(edge.Version)
 		}
-		numbers.row(e.Transactions[i].Name, e.Transactions[(i+1)%len(e.Transactions)].Name, edge.Kind, key, version, edge.Text)
+		next := e.Transactions[(i+1)%len(e.Transactions)].Name
+		numbers.row(e.Transactions[i].Name, next, edge.Kind, key, version, edge.Text)
 	}
 	c.Description = strings.Join(words, " ")
 	return newFigure(c, "Arrows lead to the transaction that comes later. Solid: ww and wr. Dashed: rw, a read that missed a write. "+

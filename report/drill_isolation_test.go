@@ -17,7 +17,8 @@ import (
 func violated() *record.DrillRound {
 	return &record.DrillRound{Number: 1, Isolation: &record.IsolationResult{Promise: "snapshot isolation",
 		Why:          "w:majority on a replica set; each transaction reads one snapshot of the primary with every read concern",
-		Transactions: 4000, Committed: 3900, Unknown: 20, Aborted: 80, Reads: 9000, Edges: 20000, Registers: 200, Complete: 190, Timed: 3100,
+		Transactions: 4000, Committed: 3900, Unknown: 20, Aborted: 80, Reads: 9000, Edges: 20000, Registers: 200,
+		Complete: 190, Timed: 3100,
 		Anomalies: []record.IsolationAnomaly{
 			{Class: "read skew (G-single)", Count: 1, Forbidden: true, Examples: []record.IsolationExample{{
 				Text: "read skew (G-single) of 2 transactions",
