@@ -91,8 +91,8 @@ func Run(ctx context.Context, asked spec.Capacity, o Options) (*record.Capacity,
 	return c.perform(ctx)
 }
 
-// Resume continues a search with its finished steps, also one that ended with a line that is not sure. given is the specification as it is now, nil for that of the
-// record, which is used only if the user of the key wrote it.
+// Resume continues a search with its finished steps, also one that ended with a line that is not sure. given is the
+// specification as it is now, nil for that of the record, which is used only if the user of the key wrote it.
 func Resume(ctx context.Context, given *spec.Capacity, o Options) (*record.Capacity, error) {
 	of, release, err := campaign.Reopen[*record.Capacity](o.Dir)
 	if err != nil {
@@ -218,7 +218,7 @@ func (c *session) around() time.Duration {
 
 // warmup is the time of each step that is not measured, shorter if there is little time.
 func (c *session) warmup() time.Duration {
-	return min(max((c.asked.Within.Std() / 60).Truncate(time.Second), time.Second), 2*time.Second)
+	return min(max((c.asked.Within.Std()/60).Truncate(time.Second), time.Second), 2*time.Second)
 }
 
 // budget is the time for a line: the first one has as much as two others.

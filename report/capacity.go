@@ -235,7 +235,7 @@ func capacityValidity(c *record.Capacity) []measure.Finding {
 		l := &c.Lines[i]
 		said := slices.ContainsFunc(list, func(f measure.Finding) bool { return strings.HasPrefix(f.Text, l.Name+": ") })
 		if l.Counts && !l.Sure() && !said {
-			list = append(list, measure.Finding{ID: "line-doubtful", Severity: measure.Warning, 
+			list = append(list, measure.Finding{ID: "line-doubtful", Severity: measure.Warning,
 				Text: l.Name + ": it is not sure" + prefixed(", so plan with its low end, ", lowEnd(l)) + "."})
 		}
 	}

@@ -167,7 +167,8 @@ func TestCapacityIsGoodOnlyIfSure(t *testing.T) {
 			l := c.SafeLine()
 			*l.Wrong = float64(percent) / 100
 			d, sure := Of(c), percent <= 5
-			if (d.Grade == Good) != sure || strings.HasPrefix(d.Sure, "valid; ") != sure || (d.Next.Command == "plimsoll capacity resume DIR") == sure {
+			if (d.Grade == Good) != sure || strings.HasPrefix(d.Sure, "valid; ") != sure ||
+				(d.Next.Command == "plimsoll capacity resume DIR") == sure {
 				t.Errorf("%d %%: %s, %q, %v, next %q", percent, d.Grade, d.Sure, d.Short, d.Next.Command)
 			}
 			if l.Counts = false; len(events) == 0 || percent < 100 {
