@@ -137,9 +137,9 @@ func (e *epochs) changed(before, now isolation.Op) {
 // result puts the verdict into the words of a record.
 func (e *epochs) result(promise isolation.Promise, why string, shift int64) *record.IsolationResult {
 	s := &e.sum
-	out := &record.IsolationResult{Promise: promise.String(), Why: why, Transactions: s.Transactions, Committed: s.Committed,
-		Unknown: s.Unknown, Aborted: s.Aborted, Reads: s.Reads, Edges: s.Edges, Registers: s.Keys, Complete: s.CompleteKeys,
-		Timed: s.Timed, Seconds: e.took.Seconds()}
+	out := &record.IsolationResult{Promise: promise.String(), Why: why, Transactions: s.Transactions,
+		Committed: s.Committed, Unknown: s.Unknown, Aborted: s.Aborted, Reads: s.Reads, Edges: s.Edges,
+		Registers: s.Keys, Complete: s.CompleteKeys, Timed: s.Timed, Seconds: e.took.Seconds()}
 	for class, n := range s.Counts {
 		if n == 0 {
 			continue
@@ -175,7 +175,8 @@ func (r *round) releases(ctx context.Context) {
 	read := func(epoch int) ([]isolation.Op, error) {
 		if s == nil {
 			c, err := platform.Connect(r.target.uri, options.Client().SetServerSelectionTimeout(readWithin).
-				SetReadPreference(readpref.Primary()).SetReadConcern(readconcern.Majority()).SetWriteConcern(writeconcern.Majority()))
+				SetReadPreference(readpref.Primary()).SetReadConcern(readconcern.Majority()).
+				SetWriteConcern(writeconcern.Majority()))
 			if err != nil {
 				return nil, err
 			}

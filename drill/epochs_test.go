@@ -34,7 +34,8 @@ type serialLoad struct {
 func newSerialLoad(epochs int) *serialLoad {
 	const writers, length = 8, 5 * time.Second
 	s := &serialLoad{length: length, docs: map[int64]isolation.Op{},
-		keeper: transactions.New(transactions.Options{Mark: 7, Seed: 3, Length: time.Duration(epochs-2) * length, Writers: writers})}
+		keeper: transactions.New(transactions.Options{Mark: 7, Seed: 3, Length: time.Duration(epochs-2) * length,
+			Writers: writers})}
 	for i := range writers {
 		s.streams = append(s.streams, s.keeper.Workload().Stream(i, writers))
 		s.settle = append(s.settle, s.keeper.Settle(i))
@@ -62,7 +63,8 @@ func (s *serialLoad) do(i int, outcome store.Outcome) {
 		}
 	}
 	s.now += 20
-	s.settle[worker](&s.op, &load.Settlement{Outcome: outcome, Failed: -1, Attempts: 1, Sent: s.now - 19, Ended: s.now - 9})
+	s.settle[worker](&s.op, &load.Settlement{Outcome: outcome, Failed: -1, Attempts: 1, Sent: s.now - 19,
+		Ended: s.now - 9})
 }
 
 func (s *serialLoad) document(id int64) []byte {

@@ -203,8 +203,8 @@ func (t *target) replicaSet(sees seen, members int) (yes bool, why string) {
 	return true, ""
 }
 
-// givesTimes reports whether each reply has the time of its operation in the one oplog of the target, and snapshot reads
-// outside of transactions work. A router's times are later than those of the shards.
+// givesTimes reports whether each reply has the time of its operation in the one oplog of the target, and snapshot
+// reads outside of transactions work. A router's times are later than those of the shards.
 func (t *target) givesTimes() bool {
 	return t.level == "" && t.identity.Kind == server.Mongod && t.identity.Topology() == "replica set" &&
 		t.identity.Version.AtLeast(5, 0)

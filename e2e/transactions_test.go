@@ -55,10 +55,12 @@ func TestMongoAllowedAnomalies(t *testing.T) {
 				t.Fatalf("%s did not appear: %s %q, %+v", c.class, d.Verdict, d.Reasons, d.Rounds[0].Isolation)
 			}
 			if d.Rounds[0].Isolation.Promise != c.promise || found.Forbidden || d.Verdict != record.Holds {
-				t.Errorf("%s at %s: forbidden %t, verdict %s %q", c.class, d.Rounds[0].Isolation.Promise, found.Forbidden, d.Verdict, d.Reasons)
+				t.Errorf("%s at %s: forbidden %t, verdict %s %q", c.class, d.Rounds[0].Isolation.Promise,
+					found.Forbidden, d.Verdict, d.Reasons)
 			}
 			e := found.Examples[0]
-			if len(e.Transactions) < 2 || e.Transactions[0].Server == "" || c.class == isolation.ReadSkew && len(e.Edges) != len(e.Transactions) {
+			if len(e.Transactions) < 2 || e.Transactions[0].Server == "" ||
+				c.class == isolation.ReadSkew && len(e.Edges) != len(e.Transactions) {
 				t.Errorf("it is shown as %+v", e)
 			}
 			d, _ = untilSeen(t, known, shippedDrill(t, name, c.allows, c.forbids), "--binary", binary, "--quiet")

@@ -91,8 +91,8 @@ func Run(ctx context.Context, asked spec.Capacity, o Options) (*record.Capacity,
 	return c.perform(ctx)
 }
 
-// Resume continues a search with its finished steps, also one that ended with a line that is not sure. given is the specification as it is now, nil for that of the
-// record, which is used only if the user of the key wrote it.
+// Resume continues a search with its finished steps, also one that ended with a line that is not sure. given is the
+// specification as it is now, nil for that of the record, which is used only if the user of the key wrote it.
 func Resume(ctx context.Context, given *spec.Capacity, o Options) (*record.Capacity, error) {
 	of, release, err := campaign.Reopen[*record.Capacity](o.Dir)
 	if err != nil {

@@ -72,8 +72,8 @@ type IsolationTransaction struct {
 
 // IsolationEdge is why a transaction comes before the next one.
 type IsolationEdge struct {
-	// Kind is "ww" (the next one replaced its version), "wr" (read its version), "rw" (replaced what it read), "session" or
-	// "real time". Key and Version are what both used; they are of the first three.
+	// Kind is "ww" (the next one replaced its version), "wr" (read its version), "rw" (replaced what it read), "session"
+	// or "real time". Key and Version are what both used; they are of the first three.
 	Kind    string `json:"kind" jsonschema:"enum=ww,enum=wr,enum=rw,enum=session,enum=real time"`
 	Key     int64  `json:"key,omitempty"`
 	Version int64  `json:"version,omitempty"`

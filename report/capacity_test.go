@@ -158,8 +158,8 @@ func TestCapacityWithoutItsConfidence(t *testing.T) {
 	}
 }
 
-// No answer that is wrong by more than its precision with more than 5 % is good, whatever the record's findings are, and
-// the probability is in the first screen.
+// No answer that is wrong by more than its precision with more than 5 % is good, whatever the record's findings are,
+// and the probability is in the first screen.
 func TestCapacityIsGoodOnlyIfSure(t *testing.T) {
 	for percent := range 101 {
 		for _, events := range [][]string{nil, capacityEvents} {
@@ -167,8 +167,9 @@ func TestCapacityIsGoodOnlyIfSure(t *testing.T) {
 			l := c.SafeLine()
 			*l.Wrong = float64(percent) / 100
 			d, sure := Of(c), percent <= 5
-			if (d.Grade == Good) != sure || strings.HasPrefix(d.Sure, "valid; ") != sure || (d.Next.Command == "plimsoll capacity resume DIR") == sure {
-				t.Errorf("%d %%: %s, %q, %v, next %q", percent, d.Grade, d.Sure, d.Short, d.Next.Command)
+			if (d.Grade == Good) != sure || strings.HasPrefix(d.Sure, "valid; ") != sure ||
+				(d.Next.Command == "plimsoll capacity resume DIR") == sure {
+				t.Errorf("%d %%: %s, %q, next %q", percent, d.Grade, d.Sure, d.Next.Command)
 			}
 			if l.Counts = false; len(events) == 0 || percent < 100 {
 				continue

@@ -157,7 +157,8 @@ func drillGrade(d *record.Drill) Grade {
 	switch {
 	case d.Verdict == record.Violated || d.Status == record.Failed:
 		return Bad
-	case d.Verdict == record.Holds && d.Status == record.Complete && lostAny(d) == nil:
+	case d.Verdict == record.Holds && d.Status == record.Complete && lostAny(d) == nil &&
+		gradeOf(d.Validity, d.Status) == Good:
 		return Good
 	}
 	return Warn

@@ -47,8 +47,8 @@ func drillIsolation(r *record.DrillRound) Section {
 			"and %s dependencies between them. Judging took %s.", figure.Plural(int(i.Committed), "transaction"), figure.Count(i.Aborted), figure.Count(i.Unknown),
 			figure.Plural(int(i.Reads), "read"), figure.Count(i.Edges), seconds(i.Seconds)))
 	if i.Timed > 0 {
-		s.Lines = append(s.Lines, fmt.Sprintf("The server gave times to %s, commits and snapshot reads, which were compared "+
-			"with the data.", figure.Plural(int(i.Timed), "transaction")))
+		s.Lines = append(s.Lines, fmt.Sprintf("The times that the server gave to %s (commits and snapshot reads) were "+
+			"compared with the data.", figure.Plural(int(i.Timed), "transaction")))
 	}
 	if i.Complete < i.Registers {
 		s.Lines = append(s.Lines, fmt.Sprintf("Every version was seen of %s of %s documents. Only there transactions alone show a missing "+
@@ -150,7 +150,8 @@ func cycleFigure(round int, a *record.IsolationAnomaly, e *record.IsolationExamp
 		if edge.Kind != "session" && edge.Kind != "real time" {
 			key, version = figure.Count(edge.Key), figure.Count(edge.Version)
 		}
-		numbers.row(e.Transactions[i].Name, e.Transactions[(i+1)%len(e.Transactions)].Name, edge.Kind, key, version, edge.Text)
+		next := e.Transactions[(i+1)%len(e.Transactions)].Name
+		numbers.row(e.Transactions[i].Name, next, edge.Kind, key, version, edge.Text)
 	}
 	c.Description = strings.Join(words, " ")
 	return newFigure(c, "Arrows lead to the transaction that comes later. Solid: ww and wr. Dashed: rw, a read that missed a write. "+

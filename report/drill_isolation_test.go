@@ -17,7 +17,8 @@ import (
 func violated() *record.DrillRound {
 	return &record.DrillRound{Number: 1, Isolation: &record.IsolationResult{Promise: "snapshot isolation",
 		Why:          "w:majority on a replica set; each transaction reads one snapshot of the primary with every read concern",
-		Transactions: 4000, Committed: 3900, Unknown: 20, Aborted: 80, Reads: 9000, Edges: 20000, Registers: 200, Complete: 190, Timed: 3100,
+		Transactions: 4000, Committed: 3900, Unknown: 20, Aborted: 80, Reads: 9000, Edges: 20000, Registers: 200,
+		Complete: 190, Timed: 3100,
 		Anomalies: []record.IsolationAnomaly{
 			{Class: "read skew (G-single)", Count: 1, Forbidden: true, Examples: []record.IsolationExample{{
 				Text: "read skew (G-single) of 2 transactions",
@@ -32,7 +33,7 @@ func violated() *record.DrillRound {
 					{Kind: "wr", Key: 5, Version: 2, Text: "B before A: A read version 2 of key 5, which B wrote"},
 				}}}},
 			{Class: "lost transaction", Count: 1, Forbidden: true, Examples: []record.IsolationExample{{
-				Text: "version 9 of key 3 was there after all of its transactions had ended, and is gone at the end"}}},
+				Text: "version 9 of key 3 was present after all of its transactions had ended, and is lost at the end"}}},
 		}}}
 }
 

@@ -107,6 +107,7 @@ var shorts = map[string]string{
 	"mixed-records":     "the records of a side do not repeat each other",
 	"no-baseline":       "the baseline has no valid trial",
 	"no-capacity":       "no rate that was tried holds",
+	"no-records":        "a side has no valid record",
 	"no-result":         "a configuration has no valid trial",
 	"not-comparable":    "the sides differ in what must be equal",
 	"not-confirmed":     "fresh trials did not confirm the capacity",

@@ -65,8 +65,8 @@ type Result struct {
 	Arrived time.Time
 	Delayed time.Duration
 
-	// OperationTime is the operationTime of the last reply, and SnapshotTime the atClusterTime of a snapshot read outside of
-	// a transaction, as BSON timestamps. They are 0 if the server gave none, or if [Config.Times] is not set.
+	// OperationTime is the operationTime of the last reply, and SnapshotTime the atClusterTime of a snapshot read outside
+	// of a transaction, as BSON timestamps. They are 0 if the server gave none, or if [Config.Times] is not set.
 	OperationTime, SnapshotTime uint64
 }
 

@@ -52,7 +52,8 @@ func capacityWith(change func(*record.LoadLine)) *record.Capacity {
 	c := recordtest.Capacity{}.Record()
 	change(&c.Lines[0])
 	for _, d := range c.Lines[0].Doubts {
-		c.Validity = append(c.Validity, measure.Finding{ID: "line-doubtful", Severity: measure.Warning, Text: c.Lines[0].Name + ": " + d + "."})
+		c.Validity = append(c.Validity, measure.Finding{ID: "line-doubtful", Severity: measure.Warning,
+			Text: c.Lines[0].Name + ": " + d + "."})
 	}
 	return c
 }

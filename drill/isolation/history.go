@@ -71,7 +71,7 @@ const (
 	Duplicate                    // one write has two places
 	Conflict                     // two writes have the same place
 	Internal                     // a transaction does not see its own write
-	DirtyRead                    // G1a: a committed transaction read a value of an aborted one, or one that was rolled back
+	DirtyRead                    // G1a: a committed transaction read a value that was aborted or rolled back
 	Intermediate                 // G1b: it read a value that its transaction replaced
 	DirtyWrite                   // G0: a cycle of ww
 	Circular                     // G1c: a cycle of ww and wr

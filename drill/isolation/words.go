@@ -55,7 +55,7 @@ func (h *History) sentence(a *Anomaly) string {
 		return fmt.Sprintf("A was applied in part: its write to key %d is missing, and another one is present", a.Key)
 	case Lost:
 		if len(a.Transactions) == 0 {
-			return fmt.Sprintf("version %d of key %d was there after all of its transactions had ended, and is gone at the end", a.N, a.Key)
+			return fmt.Sprintf("version %d of key %d was present after all of its transactions had ended, and is lost at the end", a.N, a.Key)
 		}
 		return fmt.Sprintf("A was acknowledged and is lost: its write to key %d is not among all versions of that key", a.Key)
 	case Garbage:
@@ -80,7 +80,7 @@ func (h *History) sentence(a *Anomaly) string {
 			return fmt.Sprintf("the final read found %s of A, but A was aborted", where)
 		}
 		if h.Transactions[a.Transactions[1]].Outcome != Aborted {
-			return fmt.Sprintf("A read %s of B, which was rolled back: the versions at the end do not follow from it", where)
+			return fmt.Sprintf("A read %s of B, but B was rolled back: the versions at the end do not follow from it", where)
 		}
 		return fmt.Sprintf("A read %s of B, but B was aborted", where)
 	case Intermediate:

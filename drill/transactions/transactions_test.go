@@ -195,7 +195,8 @@ func TestServerTimes(t *testing.T) {
 			s.do(streams[i%4], k.Settle(i%4), store.OK, nil)
 		}
 		v := s.check(k, isolation.StrongSnapshot)
-		if v.Timed < 1200 || (v.Counts[isolation.ServerOrder] > 0) != (twist != nil) || v.Forbidden() != v.Counts[isolation.ServerOrder] {
+		found := v.Counts[isolation.ServerOrder]
+		if v.Timed < 1200 || (found > 0) != (twist != nil) || v.Forbidden() != found {
 			t.Errorf("%s: %+v", name, v)
 		}
 	}

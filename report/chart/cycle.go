@@ -2,8 +2,8 @@ package chart
 
 import "strings"
 
-// Cycle draws a circle of things, each of which comes before the next one, and the last one before the first: boxes in a
-// column with arrows between them, and one arrow from the bottom back to the top.
+// Cycle draws a circle of things, each of which comes before the next one, and the last one before the first: boxes in
+// a column with arrows between them, and one arrow from the bottom back to the top.
 type Cycle struct {
 	Frame
 	Nodes []CycleNode

@@ -93,8 +93,8 @@ func Line(ctx context.Context, o LineOptions, perform Perform) (record.LoadLine,
 		}
 	}
 	l.search = search.New(search.Options{From: from, To: float64(o.Search.To), Growth: o.Search.Growth,
-		Precision: float64(o.Search.Precision), Confirm: int(o.Search.Confirm), Least: min(search.Planned, int(o.Search.Steps)),
-		Most: int(o.Search.Steps)})
+		Precision: float64(o.Search.Precision), Confirm: int(o.Search.Confirm),
+		Least: min(search.Planned, int(o.Search.Steps)), Most: int(o.Search.Steps)})
 	for err == nil {
 		l.fit()
 		next, more := l.search.Next()

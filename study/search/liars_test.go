@@ -128,10 +128,12 @@ func TestNoRateHolds(t *testing.T) {
 			t.Errorf("%s: no rate in %d of 40 searches", name, none)
 		}
 	}
-	for certainty, want := range map[float64]search.State{0.3: search.Open, 0.001: search.None} { // steps that do not decide, and that do
+	// Steps that do not decide, and that do.
+	for certainty, want := range map[float64]search.State{0.3: search.Open, 0.001: search.None} {
 		o := from(500, 0)
 		o.Most = 3
-		if a, _ := drive(o, func(float64, int) search.Outcome { return search.Outcome{Certainty: certainty} }); a.State != want {
+		same := func(float64, int) search.Outcome { return search.Outcome{Certainty: certainty} }
+		if a, _ := drive(o, same); a.State != want {
 			t.Errorf("3 steps with the certainty %v: %s, want %s", certainty, a.State, want)
 		}
 	}

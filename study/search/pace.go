@@ -9,8 +9,8 @@ type Pace struct {
 	Step, Trial, Around time.Duration
 }
 
-// The shape of a search by time: a step to see where to begin, [Planned] steps, of which plannedTrials confirm, and time
-// for further trials while the answer is undecided.
+// The shape of a search by time: a step to see where to begin, [Planned] steps, of which plannedTrials confirm, and
+// time for further trials while the answer is undecided.
 const (
 	Planned       = 13
 	plannedTrials = 7
@@ -18,7 +18,7 @@ const (
 
 	shortestStep = 3 * time.Second
 	longestStep  = 20 * time.Second
-	trialSteps   = 3 // a confirming trial is as long as three steps, up to a minute, so that it sees what happens once a minute
+	trialSteps   = 3 // a confirming trial is as long, up to a minute, so that it sees what happens once a minute
 )
 
 // PaceWithin returns the times of a search that ends within a time. If that is short, there is none for further trials.

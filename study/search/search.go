@@ -84,9 +84,9 @@ type Answer struct {
 	MissedBelow     int     // steps that were missed 5 % or more below Low
 }
 
-// ErrorOfAnswer is the probability of an answer that is wrong by more than the precision with which a search ends before
-// its time or steps. The trials look at it one after the other; the probability of the model does not depend on when one
-// looks, and the simulated targets check that it is true where a search stops by it.
+// ErrorOfAnswer is the probability of an answer that is wrong by more than the precision with which a search ends
+// before its time or steps. The trials look at it one after the other; the probability of the model does not depend
+// on when one looks, and the simulated targets check that it is true where a search stops by it.
 const ErrorOfAnswer = 0.05
 
 // Sure reports whether the answer is sure enough to end.
@@ -231,8 +231,8 @@ func (s *Search) confirmedAt(rate float64) bool {
 	return n >= max(1, s.o.Confirm/2)
 }
 
-// around narrows and confirms around the most probable rate. Confirming trials go on, just below and just above in turn,
-// until the answer is sure, or the steps are used up.
+// around narrows and confirms around the most probable rate. Confirming trials follow just below and just above, in
+// turn, until the answer is sure, or the steps are used up.
 func (s *Search) around() (Step, bool) {
 	a := s.model.answer(s.o.Precision)
 	half := max(a.Rate/a.Low, a.High/a.Rate) - 1
@@ -482,7 +482,9 @@ func ending(a Answer, more, unfinished bool, state State) Answer {
 
 // missedAt reports whether a step at a rate was missed for certain.
 func (s *Search) missedAt(rate float64) bool {
-	return slices.ContainsFunc(s.outcomes, func(o Outcome) bool { return o.fails() && o.Rate == rate && Of(o.Certainty) == Missed })
+	return slices.ContainsFunc(s.outcomes, func(o Outcome) bool {
+		return o.fails() && o.Rate == rate && Of(o.Certainty) == Missed
+	})
 }
 
 // failedBelow reports whether a step below a rate was missed by the target.

@@ -199,7 +199,8 @@ func searched(t *testing.T, targets int, within time.Duration) (sum truths) {
 			continue
 		}
 		kinds[kind]++
-		t.Logf("%s: %s %.0f (%.0f to %.0f), the truth is %.0f, %d steps", g, a.State, a.Rate, a.Low, a.High, truth, len(outcomes))
+		t.Logf("%s: %s %.0f (%.0f to %.0f), the truth is %.0f, %d steps", g, a.State, a.Rate, a.Low, a.High, truth,
+			len(outcomes))
 	}
 	slices.Sort(steps)
 	slices.Sort(quiet)
@@ -208,12 +209,13 @@ func searched(t *testing.T, targets int, within time.Duration) (sum truths) {
 	return sum
 }
 
-// TestTruth searches simulated targets, 400 of them in 15 minutes. The answer is within 5 % of the truth or its interval
-// contains it in at least 95 %, with a median of at most 14 steps where there is little noise. No more answers are wrong
-// by more than 5 % than their probabilities add up to, also where the search ended because it was sure, and the time is
-// within 25 % of the plan in at least 95 %.
+// TestTruth searches simulated targets, 400 of them in 15 minutes. The answer is within 5 % of the truth or its
+// interval contains it in at least 95 %, with a median of at most 14 steps where there is little noise. No more answers
+// are wrong by more than 5 % than their probabilities add up to, also where the search ended because it was sure, and
+// the time is within 25 % of the plan in at least 95 %.
 func TestTruth(t *testing.T) {
-	for within, targets := range map[time.Duration]int{5 * time.Minute: 200, 15 * time.Minute: 400, 40 * time.Minute: 200} {
+	targetsOf := map[time.Duration]int{5 * time.Minute: 200, 15 * time.Minute: 400, 40 * time.Minute: 200}
+	for within, targets := range targetsOf {
 		t.Run(within.String(), func(t *testing.T) {
 			t.Parallel()
 			sum := searched(t, targets, within)
