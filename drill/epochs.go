@@ -36,7 +36,8 @@ type epochs struct {
 	shown    isolation.History // the begin of the first one with what must not be, or of the first one
 	bad      bool              // shown has what must not be
 	took     time.Duration
-	starts   map[int64]int64 // how many transactions of several operations committed, by when they began (each startsEvery)
+	// starts is how many transactions of several operations committed, by when they began in steps of startsEvery.
+	starts map[int64]int64
 }
 
 // startsEvery is the resolution of the moments at which transactions began, in ns.

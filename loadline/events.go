@@ -190,8 +190,8 @@ func missedBy(e *record.LineEvent, r *record.DrillRound, recovery time.Duration)
 	return "", ""
 }
 
-// outUntilHealed says what did not succeed until the fault was reverted, "" if all did: an outage that only ends then is
-// no failover.
+// outUntilHealed says what did not succeed until the fault was reverted, "" if all did: an outage that only ends then
+// is no failover.
 func outUntilHealed(r *record.DrillRound) string {
 	f := &r.Faults[0]
 	if f.Event != nil || f.Healed <= f.Injected {

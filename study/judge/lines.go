@@ -183,5 +183,5 @@ func (r rules) lineNote(ratio, differs, same float64) string {
 // lineFindings say what one search a side cannot know.
 func lineFindings() measure.Finding {
 	return measure.Finding{ID: "searches-apart", Severity: measure.Warning, Text: "each line is from one search, so there is no " +
-		"verdict: what changes from one search to the next is not in its interval. plimsoll history finds changes among ten or more searches."}
+		"verdict: its interval has no change from one search to the next. plimsoll history finds changes among ten or more searches."}
 }

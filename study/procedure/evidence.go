@@ -172,8 +172,8 @@ func (s *seen) decide(c *counted) {
 	}
 }
 
-// compare compares what was measured with the limit. A maximum or mean has no answer if an operation did not succeed, as
-// in a run ([measure.Due]).
+// compare compares what was measured with the limit. A maximum or mean has no answer if an operation did not succeed,
+// as in a run ([measure.Due]).
 func (s *seen) compare(c *counted) {
 	due, bad, failed := 0.0, 0.0, c.failed
 	for _, b := range c.blocks {
