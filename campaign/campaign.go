@@ -21,8 +21,8 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
-// Book is how the jobs of a campaign are written down.
-type Book[J any] interface {
+// Journal is how the jobs of a campaign are written down.
+type Journal[J any] interface {
 	// Append appends a line about a session or about a job to the journal, and syncs it.
 	Append(at time.Time, event string, session *record.StudySession, job *J) error
 	// Place puts the state of a job into the result.
@@ -37,7 +37,7 @@ type Session[R record.Result, J any] struct {
 	Dir     string
 	Result  R // as it is on the disk, without credentials
 	Store   *record.Store[R]
-	Book    Book[J]
+	Journal Journal[J]
 	Now     func() time.Time
 	Tool    record.Tool // of this session, as Command
 	Command []string
@@ -101,7 +101,7 @@ func (s *Session[R, J]) Begin() error {
 	}
 	here := s.here()
 	s.Sessions = append(s.Sessions, here)
-	return recording(s.Book.Append(s.Now().UTC(), record.EventSession, &here, nil))
+	return recording(s.Journal.Append(s.Now().UTC(), record.EventSession, &here, nil))
 }
 
 // here describes this session.
@@ -132,7 +132,7 @@ func (s *Session[R, J]) Do(j *J, perform func() error) error {
 
 // end writes the end of a job, after its record was synced.
 func (s *Session[R, J]) end(j J) error {
-	if at := s.Book.RecordOf(j); at != "" {
+	if at := s.Journal.RecordOf(j); at != "" {
 		if err := s.Store.SyncBelow(at); err != nil {
 			return Unwritten(err)
 		}
@@ -149,10 +149,10 @@ func (s *Session[R, J]) end(j J) error {
 
 // Note writes the state of a job to the journal, and puts it into the result.
 func (s *Session[R, J]) Note(event string, j J) error {
-	if err := s.Book.Append(s.Now().UTC(), event, nil, &j); err != nil {
+	if err := s.Journal.Append(s.Now().UTC(), event, nil, &j); err != nil {
 		return Unwritten(err)
 	}
-	s.Book.Place(j)
+	s.Journal.Place(j)
 	return nil
 }
 

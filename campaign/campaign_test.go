@@ -67,7 +67,7 @@ func (e *errands) perform(ctx context.Context, dir string) (*record.Suite, error
 	defer end()
 	s.Status = record.Running
 	most := e.Streak.Most
-	e.Session = Session[*record.Suite, record.Part]{Dir: dir, Result: s, Store: w, Book: e, Now: time.Now,
+	e.Session = Session[*record.Suite, record.Part]{Dir: dir, Result: s, Store: w, Journal: e, Now: time.Now,
 		Streak: Streak[record.Part]{Most: most, Noun: "errands"}, OnEnd: func(record.Part) { e.step(false) }}
 	if err := e.Begin(); err != nil {
 		return nil, err

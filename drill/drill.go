@@ -316,9 +316,9 @@ func (c *runner) find(id string, severity measure.Severity, format string, a ...
 func (c *runner) summarize() {
 	d := c.result
 	d.Verdict, d.Reasons = overall(d.Rounds)
-	d.Manners = d.ByManner()
-	for i := range d.Manners {
-		m := &d.Manners[i]
+	d.Modes = d.ByMode()
+	for i := range d.Modes {
+		m := &d.Modes[i]
 		read := 0
 		if m.Losses != nil {
 			read = len(m.Losses.Values)
@@ -326,8 +326,8 @@ func (c *runner) summarize() {
 		m.Statement = statement(read, m.Lossy)
 	}
 	d.Outages, d.Losses, d.Statement = nil, nil, ""
-	if len(d.Manners) == 1 {
-		m := d.Manners[0]
+	if len(d.Modes) == 1 {
+		m := d.Modes[0]
 		d.Outages, d.Losses, d.Statement = m.Outages, m.Losses, m.Statement
 	}
 }

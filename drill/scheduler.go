@@ -391,7 +391,7 @@ func (b *scheduler) faults(c runClock) []record.DrillFault {
 			r.Shards = f.shards()
 		}
 		if f.Injected() {
-			r.Manner = f.Manner // without one, the fault was not injected
+			r.Mode = f.Mode // without one, the fault was not injected
 		}
 		if f.event && f.Injected() {
 			r.Event = &record.DrillEvent{Outcome: record.EventCompleted, Figures: f.Figures}
@@ -458,7 +458,7 @@ func (b *scheduler) tookPrimary() bool {
 			return false
 		}
 		anyPrimary := slices.ContainsFunc(f.struck, func(m record.LabMember) bool { return f.struckPrimary(m.Set) })
-		return f.Manner == fault.Unknown || anyPrimary && f.Unseats
+		return f.Mode == fault.Unknown || anyPrimary && f.Unseats
 	})
 }
 

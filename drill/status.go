@@ -24,7 +24,7 @@ type statusWriter struct {
 	now    func() time.Time
 
 	mu      sync.Mutex
-	state   record.DrillStanding
+	state   record.DrillStatus
 	loading bool // the measured load is under way
 	// measured is the measured time as specified. The load of a drill of events may go on for longer.
 	measured time.Duration
@@ -32,13 +32,13 @@ type statusWriter struct {
 
 func newStatusWriter(next Progress, w *record.DrillWriter, now func() time.Time, rounds int) *statusWriter {
 	return &statusWriter{next: next, writer: w, now: now,
-		state: record.DrillStanding{Rounds: rounds, Stages: []record.DrillStage{}, Notes: []record.DrillNote{}}}
+		state: record.DrillStatus{Rounds: rounds, Stages: []record.DrillStage{}, Notes: []record.DrillNote{}}}
 }
 
 func (s *statusWriter) round(n int, measured time.Duration) {
 	s.change(func() {
 		s.measured = measured
-		s.state.Round, s.state.Told = n, record.DrillTold{}
+		s.state.Round, s.state.Writes = n, record.DrillWrites{}
 		s.state.Stages = []record.DrillStage{{Stage: record.StagePrepare, At: s.now().UTC()}}
 	})
 }
@@ -99,7 +99,7 @@ func (s *statusWriter) Interval(d measure.Dims, iv *measure.Interval) {
 					}
 					return n
 				}
-				t := &s.state.Told
+				t := &s.state.Writes
 				t.Acknowledged += count(store.OK)
 				t.NotApplied += count(store.NotApplied, store.Overloaded, store.Rejected, store.Conflict, store.NotFound)
 				t.Indeterminate += count(store.Indeterminate, store.Unacknowledged, store.Batched, store.Partial)

@@ -15,7 +15,7 @@ import (
 )
 
 // What a drill is at can be read by others while it goes on, and is gone with it.
-func TestStanding(t *testing.T) {
+func TestStatus(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "drill")
 	asked := spec.Drill{Run: spec.Run{Target: "mongodb://user:secret@db1/"}}
 	w, err := record.CreateDrill(dir, asked)
@@ -41,7 +41,7 @@ func TestStanding(t *testing.T) {
 	s.loadEnded()
 	s.healed(0)
 
-	got, err := record.ReadStanding(dir)
+	got, err := record.ReadStatus(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,14 +54,14 @@ func TestStanding(t *testing.T) {
 	if diff := cmp.Diff(want, stages); diff != "" || got.Round != 2 || got.Rounds != 3 {
 		t.Errorf("round %d of %d, stages (want -, got +):\n%s", got.Round, got.Rounds, diff)
 	}
-	if diff := cmp.Diff(record.DrillTold{Acknowledged: 100, NotApplied: 7, Indeterminate: 11}, got.Told); diff != "" {
+	if diff := cmp.Diff(record.DrillWrites{Acknowledged: 100, NotApplied: 7, Indeterminate: 11}, got.Writes); diff != "" {
 		t.Errorf("told (want -, got +):\n%s", diff)
 	}
 	if len(got.Notes) != 1 || got.Notes[0].Kind != "fault" || got.Notes[0].Text != "kill:primary of mongodb://user:***@db1/ is broken" {
 		t.Errorf("notes %+v", got.Notes)
 	}
 	w.Ended()
-	if got, err := record.ReadStanding(dir); got != nil || err != nil {
+	if got, err := record.ReadStatus(dir); got != nil || err != nil {
 		t.Errorf("a drill that has ended stands at %+v (%v)", got, err)
 	}
 }

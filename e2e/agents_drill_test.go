@@ -56,11 +56,11 @@ func TestDrillOfAgents(t *testing.T) {
 	for range 5 { // seconds; ledgers are handed over every 2 s
 		before := told
 		c.until(t, "the next second of the load", func() bool {
-			s, err := record.ReadStanding(filepath.Join(c.dir, out))
+			s, err := record.ReadStatus(filepath.Join(c.dir, out))
 			if err != nil || s == nil {
 				return false
 			}
-			told = s.Told.Acknowledged
+			told = s.Writes.Acknowledged
 			return told > before
 		})
 	}

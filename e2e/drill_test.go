@@ -123,11 +123,11 @@ func longer(t *testing.T, args []string) []string {
 func (c *command) acknowledged(t *testing.T, n int64) {
 	t.Helper()
 	told := func() int64 {
-		s, err := record.ReadStanding(filepath.Join(c.dir, out))
+		s, err := record.ReadStatus(filepath.Join(c.dir, out))
 		if err != nil || s == nil {
 			return 0
 		}
-		return s.Told.Acknowledged
+		return s.Writes.Acknowledged
 	}
 	before := told()
 	c.until(t, fmt.Sprintf("%d acknowledged writes", n), func() bool { return told() >= before+n })
@@ -336,9 +336,9 @@ func testDrillCutOff(t *testing.T, name string) {
 	d, _ := untilSeen(t, promotes, append(gentle, "lab:"+name, "--fault", "cut:primary", "--at", "3s", "--for", "32s", "--duration", "37s",
 		"--durability", "balanced", "--quiet")...)
 	r := d.Rounds[0]
-	if d.Verdict != record.Holds || r.Manner() != "black-hole" || !has(r, record.MomentPrimaryOut) ||
+	if d.Verdict != record.Holds || r.Mode() != "black-hole" || !has(r, record.MomentPrimaryOut) ||
 		!has(r, record.MomentElected) {
-		t.Errorf("the verdict is %s because of %q, the manner %q, the timeline %+v", d.Verdict, d.Reasons, r.Manner(), r.Moments)
+		t.Errorf("the verdict is %s because of %q, the mode %q, the timeline %+v", d.Verdict, d.Reasons, r.Mode(), r.Moments)
 	}
 	checkLosses(t, d)
 }
@@ -413,8 +413,8 @@ func testDrillInterrupted(t *testing.T, name string) {
 func testDrillStatus(t *testing.T, dir string) {
 	t.Helper()
 	until(t, "the drill says that the fault is in place", func() bool {
-		s, err := record.ReadStanding(dir)
-		return err == nil && s != nil && s.Stage().Stage == record.StageBroken && s.Told.Acknowledged > 0
+		s, err := record.ReadStatus(dir)
+		return err == nil && s != nil && s.Stage().Stage == record.StageBroken && s.Writes.Acknowledged > 0
 	})
 	if page := plimsoll(t, "report", dir, "-o", "-").must(t, 0).stdout; !strings.Contains(page, "Round 1 of 1, now") ||
 		!strings.Contains(page, "fault injected: kill:primary on ") {

@@ -15,7 +15,7 @@ import (
 )
 
 // heal heals all requested faults at the same time and returns those that it healed. It continues without the client.
-func (b *breaker) heal(what Healing) ([]record.LabFault, error) {
+func (b *injector) heal(what Healing) ([]record.LabFault, error) {
 	requested, err := b.inPlace.find(what)
 	if err != nil {
 		for _, n := range b.deadMembers() { // one that ended without a fault
@@ -40,7 +40,7 @@ func (b *breaker) heal(what Healing) ([]record.LabFault, error) {
 }
 
 // deadMembers are the members that do not run although their host has power and no fault keeps them down.
-func (b *breaker) deadMembers() []engine.Node {
+func (b *injector) deadMembers() []engine.Node {
 	cluster := b.inventory.running()
 	if cluster == nil {
 		return nil
@@ -58,7 +58,7 @@ func (b *breaker) deadMembers() []engine.Node {
 const Ended = "ended"
 
 // revive restarts members that ended without a fault, all at the same time, and returns those that run again.
-func (b *breaker) revive(dead []engine.Node) ([]record.LabFault, error) {
+func (b *injector) revive(dead []engine.Node) ([]record.LabFault, error) {
 	ctx, cancel := context.WithTimeoutCause(b.ctx, healLimit, fmt.Errorf("it took longer than %v", healLimit))
 	defer cancel()
 	errs := make([]error, len(dead))
@@ -95,7 +95,7 @@ var reverted = map[string]string{
 }
 
 // healLater heals a fault without a request. by is a key of [reverted].
-func (b *breaker) healLater(x *injected, by string) {
+func (b *injector) healLater(x *injected, by string) {
 	if b.ctx.Err() != nil {
 		return
 	}
@@ -105,7 +105,7 @@ func (b *breaker) healLater(x *injected, by string) {
 }
 
 // healOne heals one fault. Two calls at the same time get the same result. by is a key of [reverted].
-func (b *breaker) healOne(x *injected, by string) error {
+func (b *injector) healOne(x *injected, by string) error {
 	ctx, cancel := context.WithTimeoutCause(b.ctx, healLimit, fmt.Errorf("it took longer than %v", healLimit))
 	defer cancel()
 	keys := keys(x.job)
@@ -130,7 +130,7 @@ func (b *breaker) healOne(x *injected, by string) error {
 }
 
 // PowerOn gives a host and its disks power and restarts the members on it.
-func (b *breaker) PowerOn(ctx context.Context, h host.Host) error {
+func (b *injector) PowerOn(ctx context.Context, h host.Host) error {
 	if err := h.PowerOn(ctx); err != nil && h.State() != host.On {
 		return err
 	}
@@ -149,7 +149,7 @@ func (b *breaker) PowerOn(ctx context.Context, h host.Host) error {
 }
 
 // clearDisks clears all faults of disks before a lab is removed: a process that waits for a disk cannot be killed.
-func (b *breaker) clearDisks(ctx context.Context) {
+func (b *injector) clearDisks(ctx context.Context) {
 	for _, x := range b.inPlace.all(func(*injected) bool { return true }) {
 		x.job.ClearDisks(ctx)
 	}

@@ -8,6 +8,6 @@
 //
 // The supervisor has parts. Each part has its own state and a lock for it: the inventory (hosts and cluster), the
 // faults in place, the roster (why members are down), the memory of hosts, and the storage (volumes and their
-// filesystems). Two parts have no state: availability restarts members, and the breaker injects faults and heals them.
+// filesystems). Two parts have no state: availability restarts members, and the injector injects faults and heals them.
 // A part uses those before it in this order, never those after it.
 package lab

@@ -36,10 +36,10 @@ func (s *supervisor) handler() http.Handler {
 	mux.HandleFunc("POST "+pathExec, s.serveExec)
 	mux.HandleFunc("POST "+pathRead, s.serveRead)
 	mux.HandleFunc("POST "+pathFail, answer(func(r *http.Request, f failRequest) (record.LabFault, error) {
-		return s.breaker.fail(context.WithoutCancel(r.Context()), f.Fault, f.Limit)
+		return s.injector.fail(context.WithoutCancel(r.Context()), f.Fault, f.Limit)
 	}))
 	mux.HandleFunc("POST "+pathHeal, answer(func(_ *http.Request, h Healing) ([]record.LabFault, error) {
-		return s.breaker.heal(h)
+		return s.injector.heal(h)
 	}))
 	mux.HandleFunc("POST "+pathRepair, answer(func(_ *http.Request, v repairRequest) (repairAnswer, error) {
 		text, err := s.storage.repair(v.Volume)

@@ -47,7 +47,7 @@ type supervisor struct {
 	memory       *memoryWatch
 	storage      *storage
 	availability *availability
-	breaker      *breaker
+	injector     *injector
 
 	mu  sync.Mutex
 	lab record.Lab // the fields that change with the state alone
@@ -116,7 +116,7 @@ func newSupervisor(ctx context.Context, dir string, o order, b builder, j *journ
 	s.storage = newStorage(s.core, b, s.inventory, s.roster, s.inPlace)
 	s.availability = &availability{core: s.core, policy: o.Spec.Availability, inventory: s.inventory, roster: s.roster,
 		memory: s.memory, storage: s.storage, inPlace: s.inPlace}
-	s.breaker = &breaker{core: s.core, lab: o.Spec.Name, builder: b, inventory: s.inventory, roster: s.roster,
+	s.injector = &injector{core: s.core, lab: o.Spec.Name, builder: b, inventory: s.inventory, roster: s.roster,
 		storage: s.storage, availability: s.availability, inPlace: s.inPlace}
 	s.lab = record.Lab{SchemaVersion: record.SchemaVersion, Name: o.Spec.Name, State: stateStarting, Started: o.Began,
 		Specification: o.Spec, Engine: o.Spec.Engine.Name}
@@ -271,7 +271,7 @@ func (s *supervisor) setState(state string, why error) {
 
 // teardown removes the lab: in order as far as possible, and then whatever the journal still has.
 func (s *supervisor) teardown(ctx context.Context) error {
-	s.breaker.clearDisks(ctx)
+	s.injector.clearDisks(ctx)
 	if cluster := s.inventory.cluster(); cluster != nil {
 		stopping, cancel := context.WithCancel(ctx)
 		if s.own.Data == "" { // servers do not end in order, because their data are not needed any more

@@ -213,7 +213,7 @@ func findingOf(id string, make func(rng *rand.Rand) played) func(context.Context
 			return cleared, err
 		}
 		got := cleared
-		for _, f := range measure.Judge(s, measure.Circumstances{Elsewhere: true}) { // this process is no load generator
+		for _, f := range measure.Judge(s, measure.Circumstances{Remote: true}) { // this process is no load generator
 			if f.ID == id || id == "" && f.ID != "too-short" && f.Severity != measure.Note {
 				got = accused
 				t.say("%s: %s", f.ID, f.Text)

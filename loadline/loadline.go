@@ -134,7 +134,7 @@ func newSession(o Options, w *record.Store[*record.Capacity], of *record.Capacit
 		o.Execute = run.Execute
 	}
 	c := &session{o: o, asked: asked, noted: map[string]int{}}
-	c.Session = campaign.Session[*record.Capacity, job]{Dir: o.Dir, Result: of, Store: w, Book: c, Now: o.Run.Now,
+	c.Session = campaign.Session[*record.Capacity, job]{Dir: o.Dir, Result: of, Store: w, Journal: c, Now: o.Run.Now,
 		Tool:    o.Run.Tool,
 		Command: o.Run.Command}
 	return c

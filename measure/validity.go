@@ -47,8 +47,8 @@ type Circumstances struct {
 	// InProcess: the target runs in the client's process (the embedded store). Their processor time cannot be separated,
 	// and the target has no periodic checkpoint.
 	InProcess bool
-	// Elsewhere: the load generators are on other machines and were judged there.
-	Elsewhere           bool
+	// Remote: the load generators are on other machines and were judged there.
+	Remote              bool
 	Ceiling             float64       // operations per second of this client with a target that costs nothing
 	Cycle               time.Duration // length of a checkpoint cycle of the target, one minute if zero
 	Varying             bool          // the load changes on purpose, so there is no steady state
@@ -66,7 +66,7 @@ func Judge(s *Summary, c Circumstances) []Finding {
 		checkVariation, checkEnough, checkFailures, checkNotFound, checkContent, checkAcknowledged, checkIndeterminate,
 		checkCounting,
 	}
-	if !c.Elsewhere {
+	if !c.Remote {
 		checks = append(checks, checkClientCPU, checkCeiling, checkScheduler, checkPauses, checkNoticing, checkLoops,
 			checkQuota, checkRunDelay)
 	}

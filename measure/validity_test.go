@@ -134,7 +134,7 @@ func TestFindings(t *testing.T) {
 			iv.Noticed.RecordN(1e6, 9_800)
 			iv.Noticed.RecordN(3e6, 200)
 		}, Circumstances{}, []string{"client-delay:invalid"}},
-		{"judged elsewhere", 300, noticed(400_000, 13e6), Circumstances{Elsewhere: true}, nil},
+		{"judged elsewhere", 300, noticed(400_000, 13e6), Circumstances{Remote: true}, nil},
 		{"one busy loop of four cores", 300, func(_ int, iv *Interval) { iv.Client.Loops, iv.Client.LoopBusy = 2, 0.9 },
 			Circumstances{Cores: 4}, []string{"client-loop:warning"}},
 		{"a loop with reserves", 300, func(_ int, iv *Interval) { iv.Client.Loops, iv.Client.LoopBusy = 2, 0.75 }, Circumstances{}, nil},

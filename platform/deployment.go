@@ -109,8 +109,8 @@ type Steps struct {
 	Inject, Witness Step
 	// Undo is what [Healer] needs to revert the fault; nil if it ends by itself. It is written to the journal.
 	Undo any
-	// Manner is the failure mode. Returns says that a member comes back while the fault lasts.
-	Manner  string
+	// Mode is the failure mode. Returns says that a member comes back while the fault lasts.
+	Mode    string
 	Returns bool
 	// Timeout bounds each step.
 	Timeout time.Duration
@@ -282,7 +282,7 @@ type Plan struct {
 	Target string
 	// Inject, Heal and Witness are empty if there is no such step.
 	Inject, Heal, Witness string
-	Manner                string
+	Mode                  string
 	Timeout               time.Duration
 }
 
@@ -325,7 +325,7 @@ func (d *Deployment) plan(ctx context.Context, f spec.Fault, m *member) (Plan, e
 	if err != nil {
 		return Plan{}, err
 	}
-	plan := Plan{Inject: s.Inject.Text, Witness: s.Witness.Text, Manner: s.Manner, Timeout: s.Timeout}
+	plan := Plan{Inject: s.Inject.Text, Witness: s.Witness.Text, Mode: s.Mode, Timeout: s.Timeout}
 	if s.Undo != nil {
 		undo, err := json.Marshal(s.Undo)
 		if err != nil {

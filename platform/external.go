@@ -12,7 +12,7 @@ import (
 // External is an injector for a fault that a person or another program injects, into any target. It only notes when:
 // the first time of mark is the injection, the second the healing. name is the target in reports.
 func External(name string, mark <-chan time.Time) Injector {
-	return &external{mark: mark, known: Injection{Target: name, Manner: fault.Unknown}}
+	return &external{mark: mark, known: Injection{Target: name, Mode: fault.Unknown}}
 }
 
 type external struct {

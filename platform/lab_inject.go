@@ -26,10 +26,10 @@ func (i *injector) Inject(ctx context.Context) (Injection, error) {
 	if err != nil {
 		return Injection{}, fmt.Errorf("%s: %w", i.fault.Strike, err)
 	}
-	i.known = Injection{Requested: requested, Effective: time.Now(), Target: f.Target, ID: f.ID, Manner: i.action.Mode,
+	i.known = Injection{Requested: requested, Effective: time.Now(), Target: f.Target, ID: f.ID, Mode: i.action.Mode,
 		TakesDown: i.action.TakesDown, Unseats: i.action.Unseats(), Lasts: f.ID != 0, Figures: f.Figures}
 	if i.action.Isolated != "" && i.before.Isolated(f.Target) {
-		i.known.Manner = i.action.Isolated
+		i.known.Mode = i.action.Isolated
 	}
 	return i.known, nil
 }

@@ -130,7 +130,7 @@ func (b *bench) injector(t *testing.T, s spec.Fault) Injector {
 }
 
 // breaks injects a fault, sees that it hit, and heals it. meanwhile makes what it hits happen, and may be nil.
-func (b *bench) breaks(t *testing.T, s spec.Fault, manner, evidence string, meanwhile func(Injection)) Injection {
+func (b *bench) breaks(t *testing.T, s spec.Fault, mode, evidence string, meanwhile func(Injection)) Injection {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
@@ -142,8 +142,8 @@ func (b *bench) breaks(t *testing.T, s spec.Fault, manner, evidence string, mean
 	if err != nil {
 		t.Fatal(err)
 	}
-	if done.Effective.Before(done.Requested) || done.Target == "" || done.Manner != manner {
-		t.Errorf("the injection is %+v, want manner %q", done, manner)
+	if done.Effective.Before(done.Requested) || done.Target == "" || done.Mode != mode {
+		t.Errorf("the injection is %+v, want mode %q", done, mode)
 	}
 	if (done.ID != 0) != fault.Find(s.Strike.Action).Lasts {
 		t.Errorf("a fault that lasts has a number, and no other: %+v", done)
@@ -228,8 +228,8 @@ func TestFaultsHitAndHeal(t *testing.T) {
 
 func testDiskFaults(t *testing.T, b *bench) {
 	for _, c := range []struct {
-		spec   spec.Fault
-		manner string
+		spec spec.Fault
+		mode string
 	}{
 		{spec.Fault{Strike: spec.ParseStrike("disk-slow:primary"), Delay: spec.Duration(50 * time.Millisecond),
 			Ops: []string{"flush"}}, fault.Late},
@@ -239,7 +239,7 @@ func testDiskFaults(t *testing.T, b *bench) {
 		{spec.Fault{Strike: spec.ParseStrike("disk-error:primary"), Errno: "EIO", Ops: []string{"flush"}}, fault.Storage},
 		{spec.Fault{Strike: spec.ParseStrike("disk-fail:secondary")}, fault.Storage},
 	} {
-		t.Run(c.spec.Strike.String(), func(t *testing.T) { b.breaks(t, c.spec, c.manner, "the fault affected", nil) })
+		t.Run(c.spec.Strike.String(), func(t *testing.T) { b.breaks(t, c.spec, c.mode, "the fault affected", nil) })
 	}
 	t.Run("disk-corrupt", func(t *testing.T) {
 		l := b.until(t, "the lab is whole", whole)

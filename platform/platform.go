@@ -50,8 +50,8 @@ type Injection struct {
 	Healed               time.Time
 	// Target is the host, member or disk to which the target of the request was resolved.
 	Target string
-	// Manner is the failure mode that clients see on this kind of host.
-	Manner string
+	// Mode is the failure mode that clients see on this kind of host.
+	Mode string
 	// TakesDown says that a member is down or unreachable while the fault lasts, and Unseats that a primary loses its
 	// role.
 	TakesDown, Unseats bool

@@ -97,13 +97,13 @@ func perform(ctx context.Context, what string, s Step, limit time.Duration) (Com
 // describe sets what is known of the fault before it is injected.
 func (i *stepInjector) describe() {
 	i.known.Target = i.steps.Target
-	i.known.Manner = fault.Unknown
-	if i.steps.Manner != "" {
-		i.known.Manner = i.steps.Manner
+	i.known.Mode = fault.Unknown
+	if i.steps.Mode != "" {
+		i.known.Mode = i.steps.Mode
 	}
-	down := i.known.Manner == fault.Crash || i.known.Manner == fault.BlackHole
+	down := i.known.Mode == fault.Crash || i.known.Mode == fault.BlackHole
 	i.known.TakesDown = down && !i.steps.Returns
-	i.known.Unseats = down || i.known.Manner == fault.Planned
+	i.known.Unseats = down || i.known.Mode == fault.Planned
 	i.known.Lasts = i.steps.Undo != nil
 }
 
@@ -125,7 +125,7 @@ func (i *stepInjector) Verify(ctx context.Context) (Injection, error) {
 	}
 	asked, witnessed := i.steps.Witness.Run != nil, false
 	// Connections tell a member that is away. A slow disk, or what a mode nobody named does, they need not notice.
-	down := i.known.Manner == fault.Crash || i.known.Manner == fault.BlackHole
+	down := i.known.Mode == fault.Crash || i.known.Mode == fault.BlackHole
 	watched := i.monitor != nil && (down || !asked)
 	var at time.Time
 	own := "was not used, because the fault names no member"

@@ -240,7 +240,7 @@ func TestExternal(t *testing.T) {
 	marks <- first
 	marks <- second
 	done, err := e.Inject(t.Context())
-	if err != nil || !done.Effective.Equal(first) || done.Manner != fault.Unknown {
+	if err != nil || !done.Effective.Equal(first) || done.Mode != fault.Unknown {
 		t.Errorf("%+v, %v", done, err)
 	}
 	if proof, err := e.Verify(t.Context()); !proof.Hit || err != nil {

@@ -15,14 +15,14 @@ import (
 // ClientsDir holds the records of several load processes, one directory each: 00, 01, …
 const ClientsDir = "clients"
 
-// Elsewhere reports whether the clients of a run were agents on other machines.
-func (r *Run) Elsewhere() bool {
+// Remote reports whether the clients of a run were agents on other machines.
+func (r *Run) Remote() bool {
 	return slices.ContainsFunc(r.Clients, func(c ClientShare) bool { return c.Agent != "" })
 }
 
 // clientCores is how many cores the load generators may use: those of this machine, or of all machines of the agents.
 func (r *Run) clientCores() (cores float64) {
-	if !r.Elsewhere() {
+	if !r.Remote() {
 		return r.Environment.Cores
 	}
 	byMachine := map[string]float64{}

@@ -33,11 +33,11 @@ type Drill struct {
 	// Rounds are the repetitions, in order.
 	Rounds []DrillRound `json:"rounds"`
 	// Outages and Losses are over all rounds, and Statement is what so many rounds show. They are absent if the rounds
-	// have different failure modes; Manners then has each of them.
-	Outages   *Spread       `json:"outages,omitempty"`
-	Losses    *Spread       `json:"losses,omitempty"`
-	Statement string        `json:"statement,omitempty"`
-	Manners   []DrillManner `json:"manners,omitempty"`
+	// have different failure modes; Modes then has each of them.
+	Outages   *Spread     `json:"outages,omitempty"`
+	Losses    *Spread     `json:"losses,omitempty"`
+	Statement string      `json:"statement,omitempty"`
+	Modes     []DrillMode `json:"modes,omitempty"`
 }
 
 // Spread is a distribution over few rounds. It has all values, because a percentile of three has no meaning.
@@ -142,9 +142,9 @@ type DrillFault struct {
 	Target string      `json:"target"` // what it was resolved to
 	// Shards are those that have a member with data on the target, of a sharded cluster.
 	Shards []string `json:"shards,omitempty"`
-	// Manner is the failure mode: "crash" (connections break), "black-hole" (they hang), "planned", "disk" or "slow".
+	// Mode is the failure mode: "crash" (connections break), "black-hole" (they hang), "planned", "disk" or "slow".
 	// Outages of different failure modes are not compared.
-	Manner   string `json:"manner"`
+	Mode     string `json:"mode"`
 	Injected int64  `json:"injected_ns"`
 	// Done is when the injector had confirmed it. Of a planned event it is the end.
 	Done   int64 `json:"done_ns"`

@@ -8,7 +8,7 @@ const (
 	RoundsDir = "rounds"
 )
 
-// DrillWriter writes drill.json and, as long as the drill goes on, standing.json. Each repetition is the record of a
+// DrillWriter writes drill.json and, as long as the drill goes on, status.json. Each repetition is the record of a
 // run below it.
 type DrillWriter struct{ *Store[*Drill] }
 

@@ -103,14 +103,14 @@ func TestDrillFiles(t *testing.T) {
 
 // Rounds in which connections broke are not put together with those in which they hung, nor with those in which nothing
 // was broken; a loss is known only where everything was read back.
-func TestDrillByManner(t *testing.T) {
+func TestDrillByMode(t *testing.T) {
 	round := func(outage, lost int64, faults ...string) DrillRound {
 		r := DrillRound{Status: Complete, Effects: []DrillEffect{{Client: 0, Outage: 1},
 			{Client: -1, Outage: outage, OutageFrom: 5}},
 			Ledger: &LedgerResult{Acknowledged: 100, Inserts: map[string]int64{WriteLost: lost},
 				Updates: map[string]int64{WriteLost: 1}, Reads: []LedgerRead{{Source: FinalSource}}}}
 		for _, m := range faults {
-			r.Faults = append(r.Faults, DrillFault{Manner: m, Injected: 1})
+			r.Faults = append(r.Faults, DrillFault{Mode: m, Injected: 1})
 		}
 		return r
 	}
@@ -118,32 +118,32 @@ func TestDrillByManner(t *testing.T) {
 	unread.Ledger.Inserts[WriteNeverRead] = 1
 	d := &Drill{Rounds: []DrillRound{round(4, 0, "crash"), round(9, 2, "black-hole"), round(2, 3, "crash"),
 		round(-1, 0, "black-hole", "crash"), unread, round(1, 0), {Status: Running}}}
-	want := []DrillManner{
-		{Manner: "crash", Rounds: 3, Lossy: 2, Outages: &Spread{Unit: "ns", Values: []float64{4, 2, 7}, Median: 4, Max: 7},
+	want := []DrillMode{
+		{Mode: "crash", Rounds: 3, Lossy: 2, Outages: &Spread{Unit: "ns", Values: []float64{4, 2, 7}, Median: 4, Max: 7},
 			Losses: &Spread{Unit: "writes", Values: []float64{1, 4}, Median: 2.5, Max: 4}},
-		{Manner: "black-hole", Rounds: 1, Lossy: 1, Outages: &Spread{Unit: "ns", Values: []float64{9}, Median: 9, Max: 9},
+		{Mode: "black-hole", Rounds: 1, Lossy: 1, Outages: &Spread{Unit: "ns", Values: []float64{9}, Median: 9, Max: 9},
 			Losses: &Spread{Unit: "writes", Values: []float64{3}, Median: 3, Max: 3}},
-		{Manner: "crash+black-hole", Rounds: 1, Unended: 1, Lossy: 1, Losses: &Spread{Unit: "writes", Values: []float64{1}, Median: 1, Max: 1}},
+		{Mode: "crash+black-hole", Rounds: 1, Unended: 1, Lossy: 1, Losses: &Spread{Unit: "writes", Values: []float64{1}, Median: 1, Max: 1}},
 	}
-	if diff := cmp.Diff(want, d.ByManner()); diff != "" {
+	if diff := cmp.Diff(want, d.ByMode()); diff != "" {
 		t.Error(diff)
 	}
 	silent := round(3, 0, "crash")
 	silent.Ledger.Acknowledged, silent.Ledger.Updates = 0, nil
-	if got := (&Drill{Rounds: []DrillRound{silent}}).ByManner(); got[0].Losses != nil {
+	if got := (&Drill{Rounds: []DrillRound{silent}}).ByMode(); got[0].Losses != nil {
 		t.Errorf("a round in which nothing was acknowledged lost %+v", got[0].Losses)
 	}
 	missed := round(3, 0, "crash")
 	missed.Verdict, missed.Ledger.Updates = Unknown, nil
-	if got := (&Drill{Rounds: []DrillRound{missed}}).ByManner(); got[0].Losses != nil {
+	if got := (&Drill{Rounds: []DrillRound{missed}}).ByMode(); got[0].Losses != nil {
 		t.Errorf("lost %+v in a round without a fault", got[0].Losses)
 	}
 	missed.Ledger.Inserts[WriteLost] = 1
-	if got := (&Drill{Rounds: []DrillRound{missed}}).ByManner(); got[0].Lossy != 1 {
+	if got := (&Drill{Rounds: []DrillRound{missed}}).ByMode(); got[0].Lossy != 1 {
 		t.Error("losses count for every verdict")
 	}
 	nothing := &Drill{Rounds: []DrillRound{round(1, 0)}}
-	if got := nothing.ByManner(); len(got) != 1 || got[0].Manner != "" {
+	if got := nothing.ByMode(); len(got) != 1 || got[0].Mode != "" {
 		t.Errorf("a drill that broke nothing is %+v", got)
 	}
 }

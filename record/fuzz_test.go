@@ -183,12 +183,12 @@ func FuzzDrill(f *testing.F) {
 		`{"schema_version":"1.0","kind":"drill","status":"running","rounds":[{"number":1,"verdict":"holds","effects":[{}],"ledger":{}}]}`)
 }
 
-func FuzzStanding(f *testing.F) {
-	fuzzFile(f, StandingFile, nil, func(dir string) error {
-		s, err := ReadStanding(dir)
+func FuzzStatus(f *testing.F) {
+	fuzzFile(f, StatusFile, nil, func(dir string) error {
+		s, err := ReadStatus(dir)
 		s.Stage()
 		return err
-	}, `{"round":1,"rounds":3,"stages":[{"stage":"load"}],"told":{},"notes":[{"text":"x"}]}`)
+	}, `{"round":1,"rounds":3,"stages":[{"stage":"load"}],"writes":{},"notes":[{"text":"x"}]}`)
 }
 
 func FuzzProbe(f *testing.F) {

@@ -36,8 +36,8 @@ var readers = map[string]func(dir string) error{
 		})
 		return err
 	},
-	SamplesFile:  func(dir string) error { _, err := EachSample(dir, func(Sample) error { return nil }); return err },
-	StandingFile: func(dir string) error { _, err := ReadStanding(dir); return err },
+	SamplesFile: func(dir string) error { _, err := EachSample(dir, func(Sample) error { return nil }); return err },
+	StatusFile:  func(dir string) error { _, err := ReadStatus(dir); return err },
 }
 
 // A pipe has no writer and a device no end: a reader that opened one would never come back.

@@ -292,7 +292,7 @@ func recoverRun(dir string, r *Run) error {
 func (r *Run) circumstances() measure.Circumstances {
 	kind := r.Target.Kind
 	return measure.Circumstances{
-		Cores: r.Environment.Cores, Elsewhere: r.Elsewhere(), InProcess: kind == "embedded" || kind == "null",
+		Cores: r.Environment.Cores, Remote: r.Remote(), InProcess: kind == "embedded" || kind == "null",
 		Varying: len(r.Specification.Load.Stages) > 0,
 	}
 }

@@ -66,7 +66,7 @@ func Remove(top, name string) error {
 
 // isMark reports whether a file shows that its directory has a record.
 func isMark(e fs.DirEntry) bool {
-	return e.Type().IsRegular() && slices.ContainsFunc(append(Files(), LockFile, StandingFile), func(mark string) bool {
+	return e.Type().IsRegular() && slices.ContainsFunc(append(Files(), LockFile, StatusFile), func(mark string) bool {
 		// A process that was killed in replace leaves a temporary file.
 		return e.Name() == mark || strings.HasPrefix(e.Name(), "."+mark+".")
 	})

@@ -53,8 +53,8 @@ const (
 	SameDirection Agreement = "same direction"
 	// Disagrees: the other direction, or a difference on one side only.
 	Disagrees Agreement = "disagrees"
-	// NotTold: the measurement is too uncertain to say.
-	NotTold Agreement = "not told"
+	// Undecided: the measurement is too uncertain to say.
+	Undecided Agreement = "undecided"
 	// NotMeasured: there is no measurement; Why says why.
 	NotMeasured Agreement = "not measured"
 	// OnlyDrawn: the document has a picture of it and no figure.
@@ -117,7 +117,7 @@ type SuiteStatement struct {
 	Found string `json:"found,omitempty"`
 	// Verdict is that of the study about the measured ratio.
 	Verdict   Verdict   `json:"verdict,omitempty"`
-	Agreement Agreement `json:"agreement" jsonschema:"enum=agrees,enum=compatible,enum=same direction,enum=disagrees,enum=not told,enum=not measured,enum=only drawn,enum=not stated"`
+	Agreement Agreement `json:"agreement" jsonschema:"enum=agrees,enum=compatible,enum=same direction,enum=disagrees,enum=undecided,enum=not measured,enum=only drawn,enum=not stated"`
 	// Why says in a sentence what the agreement rests on.
 	Why string `json:"why,omitempty"`
 	// Gap is the reason in a word where it was not measured.
@@ -139,7 +139,7 @@ type AdviceWorth string
 const (
 	AdviceHolds       AdviceWorth = "holds here"
 	AdviceDoesNot     AdviceWorth = "does not hold here"
-	AdviceNotTold     AdviceWorth = "not told"
+	AdviceUndecided   AdviceWorth = "undecided"
 	AdviceNotMeasured AdviceWorth = "not measured"
 )
 
@@ -150,7 +150,7 @@ type SuiteAdvice struct {
 	// But is what the document's own figures do not carry.
 	But   string      `json:"but,omitempty"`
 	Place string      `json:"place,omitempty"`
-	Found AdviceWorth `json:"found" jsonschema:"enum=holds here,enum=does not hold here,enum=not told,enum=not measured"`
+	Found AdviceWorth `json:"found" jsonschema:"enum=holds here,enum=does not hold here,enum=undecided,enum=not measured"`
 	// Why says it in a sentence.
 	Why string `json:"why"`
 }

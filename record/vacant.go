@@ -14,7 +14,7 @@ func vacate(dir string) error {
 	if err := Vacant(dir); err != nil {
 		return err
 	}
-	names := slices.Concat(Files(), allDirs(), []string{SumsFile, StandingFile, ClientsDir, LogsDir, DiagnosticsDir})
+	names := slices.Concat(Files(), allDirs(), []string{SumsFile, StatusFile, ClientsDir, LogsDir, DiagnosticsDir})
 	for _, name := range names {
 		path := filepath.Join(dir, name)
 		info, err := os.Lstat(path)
@@ -33,7 +33,7 @@ func vacate(dir string) error {
 
 // removeTemporary removes what a process left that was killed while it replaced a file of a record.
 func removeTemporary(dir string) {
-	for _, name := range append(MainFiles(), SuitePlan, StandingFile, SumsFile) {
+	for _, name := range append(MainFiles(), SuitePlan, StatusFile, SumsFile) {
 		left, _ := filepath.Glob(filepath.Join(escapeGlob(dir), "."+name+".*")) // the pattern is well-formed
 		for _, path := range left {
 			_ = os.Remove(path) // harmless if it stays

@@ -67,16 +67,16 @@ func drillRunning(d *record.Drill) string {
 
 // drillLoss is what was lost, by failure mode if there are several.
 func drillLoss(d *record.Drill) string {
-	list := DrillManners(d)
+	list := DrillModes(d)
 	switch len(list) {
 	case 0:
-		return lossOf(d, &record.DrillManner{})
+		return lossOf(d, &record.DrillMode{})
 	case 1:
 		return lossOf(d, &list[0])
 	}
 	var parts []string
 	for i := range list {
-		parts = append(parts, MannerName(list[i].Manner)+": "+lossOf(d, &list[i]))
+		parts = append(parts, ModeName(list[i].Mode)+": "+lossOf(d, &list[i]))
 	}
 	return strings.Join(parts, "; ")
 }
@@ -117,9 +117,9 @@ func drillDocument(d *record.Drill, on *drillFiles) *Document {
 			doc.Sections = appendFilled(doc.Sections, s)
 		}
 	}
-	doc.Sections = appendFilled(doc.Sections, drillManners(d), drillDistribution(d), drillRecords(d))
+	doc.Sections = appendFilled(doc.Sections, drillModes(d), drillDistribution(d), drillRecords(d))
 	if on != nil {
-		doc.Tiles, doc.Sections = append(standingTiles(on.Standing), doc.Tiles...), on.sections(doc.Sections)
+		doc.Tiles, doc.Sections = append(statusTiles(on.Status), doc.Tiles...), on.sections(doc.Sections)
 	}
 	return doc
 }
@@ -237,15 +237,15 @@ func lostOf(r *record.DrillRound) []record.LostWrite {
 }
 
 func drillTiles(d *record.Drill) (list []Tile) {
-	manners := DrillManners(d)
+	modes := DrillModes(d)
 	kinds := kindOutages(d)
 	for _, k := range kinds {
 		list = append(list, Tile{"outage of " + k.kind, k.text(), "one round"})
 	}
-	for _, m := range manners {
+	for _, m := range modes {
 		of := ""
-		if len(manners) > 1 { // one tile for each failure mode
-			of = ", " + MannerWord(m.Manner)
+		if len(modes) > 1 { // one tile for each failure mode
+			of = ", " + ModeWord(m.Mode)
 		}
 		if m.Outages != nil && len(kinds) == 0 {
 			list = append(list, Tile{"outage" + of, duration(m.Outages.Median), drillRounds(m.Outages)})
@@ -434,11 +434,11 @@ func drillTimeline(r *record.DrillRound, story DrillStory) Section {
 	for _, f := range story.Faults {
 		text := fmt.Sprintf("%s on %s", f.Fault, f.Target)
 		switch {
-		case f.Manner == "":
+		case f.Mode == "":
 			s.Points = append(s.Points, Point{Warn, "warning",
 				fmt.Sprintf("%s (%s): %s", f.Fault, notInjected, f.Problem)})
 		case f.Hit:
-			s.Lines = append(s.Lines, fmt.Sprintf("%s took effect: %s. Failure mode: %s.", text, f.Evidence, MannerName(f.Manner)))
+			s.Lines = append(s.Lines, fmt.Sprintf("%s took effect: %s. Failure mode: %s.", text, f.Evidence, ModeName(f.Mode)))
 			if f.Problem != "" {
 				s.Points = append(s.Points, Point{Warn, "warning", text + ": " + f.Problem})
 			}
@@ -455,13 +455,13 @@ func drillTimeline(r *record.DrillRound, story DrillStory) Section {
 // notInjected replaces the failure mode of a fault that could not be injected.
 const notInjected = "not injected"
 
-func roundManner(r *record.DrillRound) string {
-	manner := MannerWord(r.Manner())
-	if manner == "" && len(r.Faults) > 0 && !slices.ContainsFunc(r.Faults,
-		func(f record.DrillFault) bool { return f.Manner != "" }) {
+func roundMode(r *record.DrillRound) string {
+	mode := ModeWord(r.Mode())
+	if mode == "" && len(r.Faults) > 0 && !slices.ContainsFunc(r.Faults,
+		func(f record.DrillFault) bool { return f.Mode != "" }) {
 		return notInjected
 	}
-	return cmp.Or(manner, "–")
+	return cmp.Or(mode, "–")
 }
 
 // drillEffects is what the faults meant for all clients, or for each one by itself where there are several.

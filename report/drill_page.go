@@ -18,10 +18,10 @@ type drillFiles struct {
 	*Source
 	Drill *record.Drill
 	// Round is the run of the round that is shown over time, the one under way or one with the verdict of the drill, nil
-	// if there is none. Standing is the state of a running drill.
+	// if there is none. Status is the state of a running drill.
 	Round       *runFiles
 	RoundNumber int
-	Standing    *record.DrillStanding
+	Status      *record.DrillStatus
 }
 
 func drillKind() *kind {
@@ -48,8 +48,8 @@ func openDrill(into *Source, dir string) error {
 	s.again, s.command = exactSpec(spec), exactCommand(d.Command)
 	Tidy(d)
 	if d.Status == record.Running {
-		s.note(func() (err error) { s.Standing, err = record.ReadStanding(dir); return err })
-		Tidy(s.Standing)
+		s.note(func() (err error) { s.Status, err = record.ReadStatus(dir); return err })
+		Tidy(s.Status)
 	}
 	s.openRound(dir)
 	return nil
@@ -87,7 +87,7 @@ func (s *drillFiles) openRound(dir string) {
 // sections are those of the document, with figures of the phases, of all outages and of a round over time behind the
 // conclusion. Those of a running drill begin with its state.
 func (s *drillFiles) sections(document []Section) []Section {
-	list := standingSections(s)
+	list := statusSections(s)
 	if len(document) > 0 && document[0].ID == found {
 		list, document = append(list, document[0]), document[1:]
 	}
@@ -101,9 +101,9 @@ func (s *drillFiles) sections(document []Section) []Section {
 
 func drillCharts(d *record.Drill) []*Figure {
 	charts := []*Figure{drillOutages(d)}
-	manners := DrillManners(d)
-	for i := range manners {
-		charts = append(charts, drillShare(&manners[i], len(manners) > 1))
+	modes := DrillModes(d)
+	for i := range modes {
+		charts = append(charts, drillShare(&modes[i], len(modes) > 1))
 	}
 	drawn := 0
 	for i := range d.Rounds {
@@ -191,11 +191,11 @@ func drillOutages(d *record.Drill) *Figure {
 	n := 0
 	c := &chart.XY{Frame: chart.Frame{ID: "drill-outages", Title: "Outage of each round"},
 		Y: chart.Axis{Label: "outage", Unit: chart.Nanoseconds, Zero: true}, Height: 220}
-	manners := DrillManners(d)
-	series := make([]chart.Series, len(manners))
+	modes := DrillModes(d)
+	series := make([]chart.Series, len(modes))
 	for i := range d.Rounds {
 		r := &d.Rounds[i]
-		at := slices.IndexFunc(manners, func(m record.DrillManner) bool { return m.Manner == r.Manner() })
+		at := slices.IndexFunc(modes, func(m record.DrillMode) bool { return m.Mode == r.Mode() })
 		if e := r.Headline(); e != nil && e.Outage >= 0 && at >= 0 {
 			series[at].X, series[at].Y = append(series[at].X, float64(r.Number)), append(series[at].Y, float64(e.Outage))
 			n++
@@ -206,10 +206,10 @@ func drillOutages(d *record.Drill) *Figure {
 	}
 	c.X = chart.Axis{Label: fmt.Sprintf("round; n = %d", n), Low: 0, High: float64(len(d.Rounds) + 1)}
 	c.Description = fmt.Sprintf("Outages of %d rounds in their order:", n)
-	for i, m := range manners {
+	for i, m := range modes {
 		if m.Outages != nil {
-			c.Series = append(c.Series, mannerSeries(m, series[i], i, len(manners) > 1, float64(len(d.Rounds)+1))...)
-			c.Description += fmt.Sprintf(" %s: median %s, longest %s.", MannerName(m.Manner),
+			c.Series = append(c.Series, modeSeries(m, series[i], i, len(modes) > 1, float64(len(d.Rounds)+1))...)
+			c.Description += fmt.Sprintf(" %s: median %s, longest %s.", ModeName(m.Mode),
 				duration(m.Outages.Median), duration(m.Outages.Max))
 		}
 	}
@@ -219,12 +219,12 @@ func drillOutages(d *record.Drill) *Figure {
 	return drawn(c, nil) // the table of rounds has the numbers
 }
 
-func mannerSeries(m record.DrillManner, dots chart.Series, number int, several bool, end float64) []chart.Series {
+func modeSeries(m record.DrillMode, dots chart.Series, number int, several bool, end float64) []chart.Series {
 	median := "median " + duration(m.Outages.Median)
 	dots.Name, dots.Unnamed, dots.Dots, dots.Style, dots.Colour = "outage", true, true, chart.Points, 2*number
 	if several {
-		dots.Name, dots.Unnamed = MannerName(m.Manner), false
-		median = MannerWord(m.Manner) + ", " + median
+		dots.Name, dots.Unnamed = ModeName(m.Mode), false
+		median = ModeWord(m.Mode) + ", " + median
 	}
 	return []chart.Series{dots, {Name: median, X: []float64{0, end}, Y: []float64{m.Outages.Median, m.Outages.Median},
 		Style: chart.Dashed, Colour: 2*number + 1}}
@@ -234,7 +234,7 @@ func mannerSeries(m record.DrillManner, dots chart.Series, number int, several b
 const fewestShares = 5
 
 // drillShare draws in which share of the rounds of a failure mode operations succeeded again within a time.
-func drillShare(m *record.DrillManner, several bool) *Figure {
+func drillShare(m *record.DrillMode, several bool) *Figure {
 	if m.Outages == nil || len(m.Outages.Values) < fewestShares {
 		return nil
 	}
@@ -242,8 +242,8 @@ func drillShare(m *record.DrillManner, several bool) *Figure {
 	n := len(values)
 	id, title := "drill-outage-share", "Length of outages over all rounds"
 	if several {
-		id += "-" + strings.ReplaceAll(m.Manner, "+", "-")
-		title = "Length of outages: " + MannerName(m.Manner)
+		id += "-" + strings.ReplaceAll(m.Mode, "+", "-")
+		title = "Length of outages: " + ModeName(m.Mode)
 	}
 	c := &chart.XY{Frame: chart.Frame{ID: id, Title: title},
 		X: chart.Axis{Label: fmt.Sprintf("outage; n = %d rounds", n), Unit: chart.Nanoseconds, Zero: true},

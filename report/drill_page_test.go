@@ -9,17 +9,17 @@ import (
 )
 
 // What clients notice of a broken connection and of one that hangs is told apart: in the tiles, and in the charts.
-func TestDrillPartsByManner(t *testing.T) {
+func TestDrillPartsByMode(t *testing.T) {
 	d := &record.Drill{Head: record.Head{Status: record.Complete}, Verdict: record.Holds}
 	for n := range 12 {
 		r := record.DrillRound{Number: n + 1, Status: record.Complete, Verdict: record.Holds,
-			Faults:  []record.DrillFault{{Manner: []string{"crash", "black-hole"}[n%2], Injected: 1}},
+			Faults:  []record.DrillFault{{Mode: []string{"crash", "black-hole"}[n%2], Injected: 1}},
 			Effects: []record.DrillEffect{{Client: -1, Outage: int64(1+n%2*9) * 1e9}},
 			Ledger: &record.LedgerResult{Acknowledged: 100, Inserts: map[string]int64{},
 				Reads: []record.LedgerRead{{Source: record.FinalSource}}}}
 		d.Rounds = append(d.Rounds, r)
 	}
-	d.Manners = d.ByManner()
+	d.Modes = d.ByMode()
 	var said []string
 	for _, tile := range Of(d).Tiles {
 		said = append(said, fmt.Sprint(tile))
@@ -35,6 +35,6 @@ func TestDrillPartsByManner(t *testing.T) {
 		}
 	}
 	if strings.Contains(text, "median of 12") || strings.Contains(text, "over all rounds") {
-		t.Errorf("different manners are put together:\n%s", text)
+		t.Errorf("different modes are put together:\n%s", text)
 	}
 }

@@ -56,7 +56,7 @@ func drillDistribution(d *record.Drill) Section {
 			lost, acked = figure.Count(l.LostWrites()), figure.Count(l.Acknowledged)
 			window = cmp.Or(windowText(l.LossWindow, l.LossAfter), window)
 		}
-		row := []string{strconv.Itoa(r.Number), string(r.Verdict), roundManner(r), outage, recovery, acked, lost, window}
+		row := []string{strconv.Itoa(r.Number), string(r.Verdict), roundMode(r), outage, recovery, acked, lost, window}
 		if delayed {
 			row = slices.Insert(row, 3, duration(r.Delay))
 		}
@@ -135,7 +135,7 @@ func eventDetails(e *record.DrillEvent) string {
 // drillCSV writes one line per round, the first line being the header. Times are in seconds; a field is empty where
 // nothing is known, or where it did not end.
 func drillCSV(w io.Writer, d *record.Drill) error {
-	rows := [][]string{{"started", "drill", "target", "round", "status", "verdict", "level", "manner", "outage_s", "recovery_s", "redundant_s", "missing", "failed",
+	rows := [][]string{{"started", "drill", "target", "round", "status", "verdict", "level", "mode", "outage_s", "recovery_s", "redundant_s", "missing", "failed",
 		"attempted", "acknowledged", "indeterminate", "not_applied", "lost", "loss_window_s", "members", "cpu_s", "service_cpu_s", "client_cpu_s", "written_bytes", "record"}}
 	for i := range d.Rounds {
 		rows = append(rows, drillRow(d, &d.Rounds[i]))
@@ -162,7 +162,7 @@ func drillRow(d *record.Drill, r *record.DrillRound) []string {
 	}
 	row := []string{d.Started.UTC().Format("2006-01-02T15:04:05Z"), d.Specification.Name, d.Specification.Run.Target,
 		strconv.Itoa(r.Number), string(r.Status), string(r.Verdict),
-		r.Level, r.Manner(), outage, recovery, redundant, missing, failed}
+		r.Level, r.Mode(), outage, recovery, redundant, missing, failed}
 	ledger := make([]string, 6)
 	if l := r.Ledger; l != nil {
 		ledger = []string{integer(l.Attempted), integer(l.Acknowledged), integer(l.Indeterminate), integer(l.NotApplied),

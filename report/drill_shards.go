@@ -82,7 +82,7 @@ func drillShards(r *record.DrillRound) Section {
 	}
 	for _, shard := range r.Shards {
 		struck := yesNo(shard.Struck)
-		if shard.Struck && slices.ContainsFunc(r.Faults, func(f record.DrillFault) bool { return f.Manner == "unknown" }) {
+		if shard.Struck && slices.ContainsFunc(r.Faults, func(f record.DrillFault) bool { return f.Mode == "unknown" }) {
 			struck = "not known"
 		}
 		primary, acked, lost, window := "–", "–", "–", "–"

@@ -538,7 +538,7 @@ const mostClients = 20
 
 func loadClients(r *record.Run) Section {
 	s := Section{ID: "clients", Title: "load clients", Long: len(r.Clients) > mostClients}
-	elsewhere := r.Elsewhere()
+	elsewhere := r.Remote()
 	var columns []clientColumn
 	for _, c := range clientColumns {
 		said := slices.ContainsFunc(r.Clients, func(of record.ClientShare) bool { return c.cell(&of) != "" })

@@ -95,7 +95,7 @@ const (
 // addAgents adds the CPU use of the agents on other machines, from their own records: of those that used most. An agent
 // that was lost has no record.
 func (s *Samples) addAgents(dir string, r *record.Run, width int64) error {
-	if !r.Elsewhere() {
+	if !r.Remote() {
 		return nil
 	}
 	agents := slices.Clone(r.Clients)

@@ -131,7 +131,7 @@ func (s *Suite) counted() (all int) {
 
 // partFinding describes the result of a part in one sentence.
 func partFinding(p *judge.Part) string {
-	if text := p.Standing(); text != "" {
+	if text := p.Missing(); text != "" {
 		return text
 	}
 	switch {
@@ -149,7 +149,7 @@ func partFinding(p *judge.Part) string {
 
 // partShort is the result of a part for a first screen, what matters most first.
 func partShort(p *judge.Part) string {
-	switch text := p.Standing(); {
+	switch text := p.Missing(); {
 	case text != "":
 		return strings.TrimPrefix(text, string(p.Status)+": ")
 	case p.Study != nil:
@@ -308,7 +308,7 @@ func (s *Suite) others() string {
 		n    int
 		word string
 	}{{c[record.Disagrees], "disagree"}, {c[record.SameDirection], "differ in size"},
-		{c[record.Compatible] + c[record.NotTold] + c[record.NotMeasured], "open"}} {
+		{c[record.Compatible] + c[record.Undecided] + c[record.NotMeasured], "open"}} {
 		if x.n > 0 {
 			text += fmt.Sprintf(", %d %s", x.n, x.word)
 		}

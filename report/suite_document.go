@@ -98,7 +98,7 @@ func (s *Suite) points(word func(*SuiteFigure, *record.SuiteStatement) Point) []
 // AgreementText is an agreement as people read it.
 func AgreementText(a record.Agreement) string {
 	switch a {
-	case record.NotTold:
+	case record.Undecided:
 		return "inconclusive"
 	case record.Compatible:
 		return "compatible, not confirmed"
@@ -160,7 +160,7 @@ func (s *Suite) tiles() []Tile {
 		{record.Compatible, "the measured interval includes the document's ratio, and is too wide to confirm it"},
 		{record.SameDirection, "the same direction, and a ratio that the measured interval excludes"},
 		{record.Disagrees, "the opposite direction, or a difference on one side only"},
-		{record.NotTold, "too uncertain to decide"}, {record.NotMeasured,
+		{record.Undecided, "too uncertain to decide"}, {record.NotMeasured,
 			cmp.Or(whyNotMeasured(s), "nothing was left out")}} {
 		list = append(list, Tile{Capitalised(AgreementText(x.of)), fmt.Sprintf("%d of %d", s.Record.Counts[x.of], all), x.note})
 	}

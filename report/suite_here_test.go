@@ -197,8 +197,8 @@ func TestOutageBeside(t *testing.T) {
 		{drill(true, 6.3e9), record.Agrees, "noticed in 1 round; ", "", "expect an interruption"},
 		{drill(true, 6e9, 7e9, 9e9), record.Agrees, "noticed in 3 rounds; ", "", "expect an interruption"},
 		{drill(true, 2e6), record.Disagrees, "not noticed in 1 round; ", "", "users notice nothing"},
-		{drill(false, 2e6), record.NotTold, "", notStruck, notStruck},
-		{drill(true), record.NotTold, "", "no round has a measured outage", "no round has a measured outage"},
+		{drill(false, 2e6), record.Undecided, "", notStruck, notStruck},
+		{drill(true), record.Undecided, "", "no round has a measured outage", "no round has a measured outage"},
 	} {
 		part := judge.Part{Part: &record.Part{Name: "rs1-host", Kind: record.KindDrill, Status: record.PartDone,
 			Shows: []string{"table-7"}, Level: "rs=1, host"}, Drill: x.drill}

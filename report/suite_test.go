@@ -82,8 +82,8 @@ func TestStatementsOfADocument(t *testing.T) {
 		{"figure-7", "16C+96GB", "throughput", record.NotMeasured, "does not have this level"},
 		{"figure-7", "16C+128GB", "throughput", record.Disagrees, "the opposite here"},
 		{"figure-7", "32GB → 128GB", "read.mean", record.Agrees, "falls here"},
-		{"figure-7", "8 cores → 16 cores", "read.mean", record.NotTold, "of 2 pairs"},
-		{"figure-21", "enabled", "throughput", record.NotTold, "excludes the document's ratio"},
+		{"figure-7", "8 cores → 16 cores", "read.mean", record.Undecided, "of 2 pairs"},
+		{"figure-21", "enabled", "throughput", record.Undecided, "excludes the document's ratio"},
 		{"figure-21", "enabled", "update.mean", record.Disagrees, "the opposite here"},
 		{"figure-21", "disabled → enabled", "read.mean", record.Disagrees, "rises here"},
 		{"table-7", "rs=1, host", "outage", record.Agrees, "interrupted, in the document and here"},
@@ -122,8 +122,8 @@ func TestAdviceOfADocument(t *testing.T) {
 	}
 	for says, want := range map[string]record.AdviceWorth{
 		"use a proper number of client threads because more lead to higher latency": record.AdviceHolds,
-		"leave the checksum on": record.AdviceNotTold,
-		"choose cores and memory by the requirements; memory helps more than cores":   record.AdviceNotTold,
+		"leave the checksum on": record.AdviceUndecided,
+		"choose cores and memory by the requirements; memory helps more than cores":   record.AdviceUndecided,
 		"always use sharding to distribute workloads across several virtual machines": record.AdviceNotMeasured,
 		"follow the MongoDB Production Notes":                                         record.AdviceNotMeasured,
 		"plan the database size and the required performance before the deployment":   record.AdviceNotMeasured,
@@ -198,7 +198,7 @@ func TestFailoversAreRatiosToTheirOwnBaseline(t *testing.T) {
 		want          record.Agreement
 	}{
 		{"replicated volume", "outage", record.Agrees}, {"replicated volume", "records", record.Agrees}, {"replicated volume", "members", record.Agrees},
-		{"replica set", "outage", record.NotTold}, {"replica set", "members", record.Agrees},
+		{"replica set", "outage", record.Undecided}, {"replica set", "members", record.Agrees},
 	} {
 		if got := statement(t, s, "results", c.level, c.metric); got.Agreement != c.want {
 			t.Errorf("%s of %s: %s (%s), want %s", c.metric, c.level, got.Agreement, got.Why, c.want)
@@ -244,7 +244,7 @@ func TestWhatDrillsUsed(t *testing.T) {
 	}
 	for from, want := range map[string]float64{"re-attached disk": 2, "replicated volume": 4} {
 		got := statement(t, s, "resources", from+" → replica set", "cpu")
-		if got.Agreement != record.NotTold || got.Ratio == nil || math.Abs(*got.Ratio-want) > 1e-9 || got.Low != nil ||
+		if got.Agreement != record.Undecided || got.Ratio == nil || math.Abs(*got.Ratio-want) > 1e-9 || got.Low != nil ||
 			!strings.Contains(got.Why, "one round of each") {
 			t.Errorf("the words on processors, from %s: %+v", from, got)
 		}

@@ -96,7 +96,7 @@ func (r *runner) validity(s *measure.Summary, status record.Status) []measure.Fi
 	c := measure.Circumstances{
 		Cores:      r.cores,
 		InProcess:  !r.target.remote(),
-		Elsewhere:  r.others.Remote,
+		Remote:     r.others.Remote,
 		Varying:    len(r.config.Stages) > 0,
 		Displaced:  r.report.Displaced,
 		Rejected:   r.report.Rejected,

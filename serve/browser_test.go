@@ -300,7 +300,7 @@ func TestBrowserFollowsADrill(t *testing.T) {
 	followed(t, p, "live-drill", s.url("/live/"+idOf("drill")), now)
 	p.Wait(`[...document.querySelectorAll("#actions button")].map(b => b.textContent).join().includes("Revert all faults of the lab three")`)
 	lostAndFound(t, p, s, port, o, now)
-	if err := os.Remove(filepath.Join(dir, "drill", record.StandingFile)); err != nil {
+	if err := os.Remove(filepath.Join(dir, "drill", record.StatusFile)); err != nil {
 		t.Fatal(err)
 	}
 	release()

@@ -219,12 +219,12 @@ func stateOfFile(dir, name string) string {
 
 // stateOfDrill changes with the round of a drill that is under way.
 func stateOfDrill(dir string) string {
-	s, err := record.ReadStanding(dir)
+	s, err := record.ReadStatus(dir)
 	if err != nil || s == nil {
 		return ""
 	}
 	stage := s.Stage()
-	state := fmt.Sprint(" ", s.Round, stage, len(s.Notes), s.Told)
+	state := fmt.Sprint(" ", s.Round, stage, len(s.Notes), s.Writes)
 	round, err := record.Below(dir, record.RoundsDir+"/"+strconv.Itoa(s.Round))
 	if err != nil {
 		return state

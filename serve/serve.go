@@ -38,8 +38,8 @@ type Options struct {
 	Token string
 	// Names are further origins at which the page is reached: https://NAME of a proxy with TLS, or http://NAME:PORT.
 	Names []string
-	// Elsewhere returns the directories of further records, nil for none. Those that do not exist are left out.
-	Elsewhere func() []string
+	// Further returns the directories of further records, nil for none. Those that do not exist are left out.
+	Further func() []string
 	// Labs are the labs of this machine, shown to clients that know the token; nil for none.
 	Labs Labs
 	// Metrics adds /metrics for Prometheus.
@@ -79,7 +79,7 @@ func New(ln net.Listener, o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	lib, err := openLibrary(o.Dir, o.Alone || o.Elsewhere != nil, o.Elsewhere)
+	lib, err := openLibrary(o.Dir, o.Alone || o.Further != nil, o.Further)
 	if err != nil {
 		return nil, fmt.Errorf("cannot open the folder %s: %w", o.Dir, err)
 	}

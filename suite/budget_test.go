@@ -33,7 +33,7 @@ func newSlow(factor float64) *slow {
 	return &slow{now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), factor: factor, of: map[string]float64{}}
 }
 
-func (s *slow) Begin(Standing)  {}
+func (s *slow) Begin(Status)    {}
 func (s *slow) End(record.Part) {}
 func (s *slow) Note(t string)   { s.notes = append(s.notes, t) }
 

@@ -33,7 +33,7 @@ func (c *session) part(ctx context.Context, i int) error {
 		return err
 	}
 	return c.Do(part, func() error {
-		c.o.Progress.Begin(c.standing(i))
+		c.o.Progress.Begin(c.status(i))
 		dir := c.dirOf(part.Name)
 		resume, err := c.clear(ctx, dir, plan)
 		out := Outcome{Err: err, Conclusion: record.NoResult}
@@ -111,9 +111,9 @@ func problemOf(out Outcome) string {
 	return "no result"
 }
 
-// standing returns the state of the suite when a part begins.
-func (c *session) standing(i int) Standing {
-	s := Standing{Part: c.Result.Parts[i]}
+// status returns the state of the suite when a part begins.
+func (c *session) status(i int) Status {
+	s := Status{Part: c.Result.Parts[i]}
 	left := 0.0
 	for j, p := range c.Result.Parts {
 		if p.Status == record.PartLeft {

@@ -62,7 +62,7 @@ func (o *Options) defaults() {
 
 type silent struct{}
 
-func (silent) Begin(Standing)  {}
+func (silent) Begin(Status)    {}
 func (silent) End(record.Part) {}
 func (silent) Note(string)     {}
 
@@ -125,7 +125,7 @@ func Run(ctx context.Context, plan *Plan, o Options) (*record.Suite, error) {
 
 func newSession(o Options, s *record.Suite) *session {
 	c := &session{o: o, again: map[string]bool{}, skip: map[string]bool{}}
-	c.Session = campaign.Session[*record.Suite, record.Part]{Dir: o.Dir, Result: s, Book: c, Now: o.Now, Tool: o.Tool,
+	c.Session = campaign.Session[*record.Suite, record.Part]{Dir: o.Dir, Result: s, Journal: c, Now: o.Now, Tool: o.Tool,
 		Command: o.Command, OnEnd: o.Progress.End, Budget: campaign.Budget{Limit: allowed(s), Began: o.Now()}}
 	return c
 }

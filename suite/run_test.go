@@ -433,7 +433,7 @@ func TestKilledSuite(t *testing.T) {
 // stepper is a progress that only is a step.
 type stepper func(bool)
 
-func (s stepper) Begin(Standing)  { s(false) }
+func (s stepper) Begin(Status)    { s(false) }
 func (s stepper) End(record.Part) { s(false) }
 func (s stepper) Note(string)     {}
 

@@ -40,14 +40,14 @@ type Volumes interface {
 // Progress receives the progress of a suite. Calls come from one goroutine at a time and must return soon.
 type Progress interface {
 	// Begin is called before a part, End after it.
-	Begin(Standing)
+	Begin(Status)
 	End(record.Part)
 	// Note is something to know that is no part, in one line.
 	Note(text string)
 }
 
-// Standing is the state of a suite when a part begins.
-type Standing struct {
+// Status is the state of a suite when a part begins.
+type Status struct {
 	Part record.Part
 	// Number of the part among the Total that are done; those that are left out are not counted.
 	Number, Total int

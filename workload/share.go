@@ -83,19 +83,19 @@ func Share(w Workload, t Turns, workers int) (Workload, error) {
 		return nil, fmt.Errorf("workload %s inserts the same keys in every process, as YCSB does, so several would collide: "+
 			"use its corrected form (--mode core), or one client", w.Name())
 	}
-	return &part{Workload: w, turns: t, workers: workers}, nil
+	return &share{Workload: w, turns: t, workers: workers}, nil
 }
 
-// part is what one of several processes does of a workload.
-type part struct {
+// share is what one of several processes does of a workload.
+type share struct {
 	Workload
 	turns   Turns
 	workers int
 }
 
 // Unwrap returns the whole workload.
-func (p *part) Unwrap() Workload { return p.Workload }
+func (p *share) Unwrap() Workload { return p.Workload }
 
-func (p *part) Stream(worker, _ int) Stream {
+func (p *share) Stream(worker, _ int) Stream {
 	return p.Workload.Stream(int(p.turns.Nth(int64(worker))), p.workers)
 }

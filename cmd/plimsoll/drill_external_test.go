@@ -39,14 +39,14 @@ func TestExternalDrill(t *testing.T) {
 		return err == nil
 	})
 	waitFor(t, "there are writes before the fault", func() bool {
-		s, err := record.ReadStanding(dir)
-		return err == nil && s != nil && s.Told.Acknowledged > 0
+		s, err := record.ReadStatus(dir)
+		return err == nil && s != nil && s.Writes.Acknowledged > 0
 	})
 	if _, err := press.Write([]byte("\n")); err != nil {
 		t.Fatal(err)
 	}
 	waitFor(t, "the first mark is taken", func() bool {
-		s, err := record.ReadStanding(dir)
+		s, err := record.ReadStatus(dir)
 		return err == nil && s != nil && s.Stage().Stage == record.StageBroken
 	})
 	if err := syscall.Kill(os.Getpid(), syscall.SIGUSR1); err != nil {
@@ -61,7 +61,7 @@ func TestExternalDrill(t *testing.T) {
 	}
 	r := d.Rounds[0]
 	if f := r.Faults; len(f) != 1 || f[0].Fault.String() != "external" || !f[0].Hit || f[0].Healed <= f[0].Injected ||
-		r.Manner() != "unknown" {
+		r.Mode() != "unknown" {
 		t.Errorf("the marked fault is %+v", f)
 	}
 	if r.Ledger == nil || r.Ledger.WrongReads == 0 ||

@@ -280,7 +280,7 @@ func memberSection(p platform.Plan) report.Section {
 	for _, f := range report.Facts("member", member, "strikes", p.Target, "inject", p.Inject,
 		"heal", cmp.Or(p.Heal, "no command: the fault must end without one"),
 		"witness", cmp.Or(p.Witness, "no command: only the connection of plimsoll to the member"),
-		"mode", cmp.Or(p.Manner, "unknown"), "timeout", spec.Duration(p.Timeout).String()+" for each step") {
+		"mode", cmp.Or(p.Mode, "unknown"), "timeout", spec.Duration(p.Timeout).String()+" for each step") {
 		t.Rows = append(t.Rows, []string{f.Name, f.Value})
 	}
 	return report.Section{Table: t}

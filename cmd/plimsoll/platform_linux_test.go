@@ -157,7 +157,7 @@ func TestPlatformDrill(t *testing.T) {
 	o := newOwn(t, enginetest.StandinMongo(t, "8.0.12"))
 	d := o.survived(t, "a", o.drill("a", "--fault", "kill:primary", "--for", "6s", "--duration", "16s", "--yes-break-it")...)
 	f := d.Rounds[0].Faults[0]
-	if !f.Hit || f.Manner != fault.Crash || !strings.HasPrefix(f.Target, "db") || f.Seen < f.Injected ||
+	if !f.Hit || f.Mode != fault.Crash || !strings.HasPrefix(f.Target, "db") || f.Seen < f.Injected ||
 		f.Healed < f.Done {
 		t.Errorf("%+v", f)
 	}
@@ -297,7 +297,7 @@ func TestPlatformKilled(t *testing.T) {
 	}
 	interrupted := begin("interrupted")
 	waitFor(t, "the fault is known", func() bool {
-		s, err := record.ReadStanding(filepath.Join(o.dir, "interrupted"))
+		s, err := record.ReadStatus(filepath.Join(o.dir, "interrupted"))
 		return err == nil && s != nil && s.Stage().Stage == record.StageBroken
 	})
 	if err := interrupted.Process.Signal(os.Interrupt); err != nil {

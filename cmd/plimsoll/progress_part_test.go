@@ -92,7 +92,7 @@ func TestLoadPhaseAndSuiteSayWhatIsLeft(t *testing.T) {
 	var b bytes.Buffer
 	now := standing()
 	p := &suiteProgress{newStudyProgress(&environment{stderr: &b, now: func() time.Time { return now }})}
-	p.Begin(suite.Standing{Number: 1, Total: 2, Left: 10 * time.Minute})
+	p.Begin(suite.Status{Number: 1, Total: 2, Left: 10 * time.Minute})
 	now = now.Add(time.Minute)
 	dims := measure.Dims{Classes: []measure.Class{{Name: "insert"}}, Outcomes: []measure.Outcome{{Name: "ok", Success: true}}}
 	run.Progress(p.trial()).Begin(run.Plan{Phase: load.PhaseLoad, Operations: 1000})

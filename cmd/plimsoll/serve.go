@@ -77,7 +77,7 @@ func (o *serveOptions) serve(env *environment, dir string, elsewhere func() []st
 		}
 	}
 	s, err := newServer(o.listen, serve.Options{Dir: dir, Token: token, Names: o.names, Metrics: o.metrics, Tool: tool(),
-		Elsewhere: elsewhere, Labs: pageLabs(env),
+		Further: elsewhere, Labs: pageLabs(env),
 		Compare: compareSides})
 	if err != nil {
 		return err
@@ -121,7 +121,7 @@ func webFlag(cmd *cobra.Command, web *string) {
 
 // startWeb notes a record that begins, and serves its live page, which may not exist yet, until end is called.
 func startWeb(env *environment, listen, dir string) (end func(), err error) {
-	noteElsewhere(env, dir)
+	noteRecord(env, dir)
 	if listen == "" {
 		return func() {}, nil
 	}

@@ -19,7 +19,7 @@ func newStudyProgress(env *environment) *studyProgress {
 	return &studyProgress{newProgressLines(env)}
 }
 
-func (p *studyProgress) Begin(s conduct.Standing) {
+func (p *studyProgress) Begin(s conduct.Status) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.prefix = trialName(s.Trial, s.Procedure, s.Total) + "  "

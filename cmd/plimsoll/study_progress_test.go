@@ -21,17 +21,17 @@ func tellStudy(p *studyProgress) {
 	interval := &measure.Interval{Phase: "measure", Start: 9 * time.Second, End: 10 * time.Second,
 		Classes: []measure.ClassInterval{{Counts: []int64{1500}}}}
 	p.Note("procedure threads")
-	p.Begin(conduct.Standing{Trial: record.Trial{Number: 1, Attempt: 1, Kind: record.TrialSearch,
+	p.Begin(conduct.Status{Trial: record.Trial{Number: 1, Attempt: 1, Kind: record.TrialSearch,
 		Configuration: "16 workers"}, Procedure: "threads"})
 	p.End(record.Trial{Status: record.TrialDone, Seconds: 61, Values: map[string]float64{"throughput": 1234}})
-	p.Begin(conduct.Standing{Trial: record.Trial{Number: 7, Attempt: 2, Block: 2, Kind: record.TrialCompared,
+	p.Begin(conduct.Status{Trial: record.Trial{Number: 7, Attempt: 2, Block: 2, Kind: record.TrialCompared,
 		Configuration: "workers=8"}, Total: 24, Blocks: 3, Left: 90 * time.Second})
 	trial.Step("opening null:")
 	trial.Begin(run.Plan{Phase: "measure", Duration: 20 * time.Second})
 	trial.Interval(dims, interval)
 	trial.Event(measure.Event{At: 11 * time.Second, Kind: "outage", Text: "nothing succeeds"})
 	p.End(record.Trial{Status: record.TrialTimeout, Seconds: 30, Problem: "its deadline of 30 s passed"})
-	p.Begin(conduct.Standing{Trial: record.Trial{Number: 8, Attempt: 1, Kind: record.TrialCanary,
+	p.Begin(conduct.Status{Trial: record.Trial{Number: 8, Attempt: 1, Kind: record.TrialCanary,
 		Configuration: "baseline"}, Total: 24})
 	p.End(record.Trial{Status: record.TrialDone, Seconds: 20, Values: map[string]float64{"throughput": 5},
 		Validity: []measure.Finding{{ID: "outage", Severity: measure.Invalid, Text: "it was away"}, {ID: "few", Severity: measure.Warning}}})

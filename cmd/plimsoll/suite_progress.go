@@ -16,7 +16,7 @@ type suiteProgress struct{ *studyProgress }
 
 var _ suite.Progress = (*suiteProgress)(nil)
 
-func (p *suiteProgress) Begin(s suite.Standing) {
+func (p *suiteProgress) Begin(s suite.Status) {
 	text := fmt.Sprintf("part %d of %d: %s, a %s", s.Number, s.Total, s.Part.Name, s.Part.Kind)
 	if shows := report.ShowsText(&s.Part); shows != "" {
 		text += " for " + shows

@@ -124,7 +124,7 @@ func TestVSphereReset(t *testing.T) {
 	t.Cleanup(booted.Wait)
 	d := o.survived(t, "a", o.drill("a", "--fault", "vm-reset:primary", "--duration", "14s", "--yes-break-it")...)
 	f := d.Rounds[0].Faults[0]
-	if !f.Hit || f.Manner != fault.BlackHole ||
+	if !f.Hit || f.Mode != fault.BlackHole ||
 		!strings.Contains(f.Evidence, "VmPoweredOffEvent") || !strings.Contains(f.Evidence, "own connection") {
 		t.Errorf("%+v", f)
 	}

@@ -323,7 +323,7 @@ func TestMongoLag(t *testing.T) {
 		"lacks an old write": {primary, old, []logEntry{entry(old, old.Date), entry(recent, now.Add(-8*time.Second))},
 			8 * time.Second, false},
 		"clock of the write":  {primary, old, []logEntry{entry(old, old.Date), entry(primary, now.Add(time.Second))}, leastLag, false},
-		"not told":            {primary, old, nil, 10 * time.Second, false},
+		"undecided":           {primary, old, nil, 10 * time.Second, false},
 		"not told, same time": {primary, recent, nil, leastLag, false},
 		"another log":         {primary, other, []logEntry{entry(at(1009, 8, 3), now)}, leastLag, false},
 		"a log that was cut":  {primary, old, []logEntry{entry(recent, now)}, 10 * time.Second, false},

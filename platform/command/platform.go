@@ -148,7 +148,7 @@ func (b *backend) Steps(_ context.Context, f spec.Fault, m *spec.PlatformMember)
 	hide := func(text string) string { return known.Hide(redact.InText(redact.Named(text))) }
 	env := values(f.Strike.Action, m)
 	c = filled(c, env)
-	s := platform.Steps{Manner: c.FailureMode, Timeout: c.Timeout.Std(),
+	s := platform.Steps{Mode: c.FailureMode, Timeout: c.Timeout.Std(),
 		Inject:  step("the inject command", c.Inject, "", env, c.Timeout.Std(), hide),
 		Witness: step("the witness command", c.Witness, "", env, c.Timeout.Std(), hide)}
 	if len(c.Heal) > 0 {

@@ -93,7 +93,7 @@ func (s *Set) Steps(ctx context.Context, f spec.Fault, m *spec.PlatformMember) (
 	if err != nil {
 		return platform.Steps{}, err
 	}
-	steps := platform.Steps{Manner: a.Mode, Returns: !a.Lasts, Timeout: stepWithin}
+	steps := platform.Steps{Mode: a.Mode, Returns: !a.Lasts, Timeout: stepWithin}
 	switch a.Name {
 	case fault.PodDelete, fault.PodKill:
 		s.deletion(&steps, a.Name == fault.PodKill, p)
@@ -235,6 +235,6 @@ func (s *Set) detach(ctx context.Context, steps *platform.Steps, p *core.Pod) er
 		}
 		return "deleted: " + strings.Join(names, ", "), nil
 	}, append([]string{"get", "volumeattachments"}, names...)...)
-	steps.Manner = fault.Storage
+	steps.Mode = fault.Storage
 	return nil
 }

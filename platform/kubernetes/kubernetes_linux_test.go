@@ -60,7 +60,7 @@ func TestFaultsOnKubernetes(t *testing.T) {
 func testKilled(t *testing.T, b *bed) {
 	b.write(t)
 	_, known := b.inject(t, faultOf("pod-kill:standalone"))
-	if known.Target != "reattached-0" || known.Manner != fault.Crash || known.Lasts || known.TakesDown {
+	if known.Target != "reattached-0" || known.Mode != fault.Crash || known.Lasts || known.TakesDown {
 		t.Errorf("%+v", known)
 	}
 	if c := known.Commands[0]; !c.Request ||
@@ -118,7 +118,7 @@ func testDrained(t *testing.T, b *bed) {
 
 // The attachment of the volume is deleted, and Kubernetes attaches the volume again.
 func testDetached(t *testing.T, b *bed) {
-	if _, known := b.inject(t, faultOf("volume-detach:reattached-0")); known.Manner != fault.Storage || known.Lasts {
+	if _, known := b.inject(t, faultOf("volume-detach:reattached-0")); known.Mode != fault.Storage || known.Lasts {
 		t.Errorf("%+v", known)
 	}
 	b.count(t)
@@ -193,7 +193,7 @@ func testChaosMesh(t *testing.T, b *bed) {
 		}
 	})
 	heal, known := b.inject(t, delay)
-	if known.Manner != fault.Late || !known.Lasts {
+	if known.Mode != fault.Late || !known.Lasts {
 		t.Errorf("%+v", known)
 	}
 	want := map[string]any{"action": "delay", "mode": "all", "delay": map[string]any{"latency": "20ms"},

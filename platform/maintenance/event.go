@@ -32,7 +32,7 @@ type refusal struct{ error }
 
 // An event that began and failed was injected, and its failure is the error.
 func (e *event) Inject(ctx context.Context) (platform.Injection, error) {
-	e.known.Manner, e.known.TakesDown, e.known.Unseats = e.action.Mode, e.action.TakesDown, e.action.Unseats()
+	e.known.Mode, e.known.TakesDown, e.known.Unseats = e.action.Mode, e.action.TakesDown, e.action.Unseats()
 	do, err := e.prepare(ctx)
 	if err != nil {
 		return e.known, fmt.Errorf("%s: %w", e.fault.Strike, err)

@@ -151,7 +151,7 @@ func (b *Backend) Steps(ctx context.Context, f spec.Fault, member *spec.Platform
 		HostPath: m.HostPath, Adapters: m.adapters}
 	e := effects[a.Name]
 	since := time.Now()
-	s := platform.Steps{Manner: a.Mode, Timeout: limit, Returns: a.On == fault.Host && m.returns || !a.Lasts,
+	s := platform.Steps{Mode: a.Mode, Timeout: limit, Returns: a.On == fault.Host && m.returns || !a.Lasts,
 		Inject: platform.Request("the request to vCenter", e.text(u), func(ctx context.Context) (string, error) {
 			since = time.Now()
 			return e.inject(ctx, b.client, u)

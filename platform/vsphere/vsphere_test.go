@@ -402,7 +402,7 @@ func TestLate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if known, err := i.Inject(t.Context()); err != nil || !waited.Load() || known.Manner != fault.BlackHole {
+	if known, err := i.Inject(t.Context()); err != nil || !waited.Load() || known.Mode != fault.BlackHole {
 		t.Errorf("%+v, %v", known, err)
 	}
 	if _, err := i.Heal(t.Context()); err != nil {

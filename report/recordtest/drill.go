@@ -68,7 +68,7 @@ func (o Drill) Write(dir string) (*record.Drill, error) {
 		d.Status = record.Running
 		d.Rounds = append(d.Rounds, record.DrillRound{Number: n, Record: roundDir(n), Status: record.Running,
 			Verdict: record.Unknown})
-		if err := w.Stand(o.standing(n)); err != nil {
+		if err := w.Stand(o.status(n)); err != nil {
 			return nil, err
 		}
 	}
@@ -96,7 +96,7 @@ func (o Drill) round(n int) record.DrillRound {
 		Promise: "durability level majority. A majority of the members has a write when it is acknowledged, so no single failure loses any", WindowStart: 2 * second, WindowEnd: 14 * second,
 		Members: 3, Seeds: 2, SeedsFound: 2, CPUSeconds: 3.4, WrittenBytes: 5 << 20, ServiceCPUSeconds: 1.9,
 		ClientCPUSeconds: 0.6, Unread: []string{o.Name + ": a member of documentdb has no gateway of its own, so it cannot be read directly"},
-		Faults: []record.DrillFault{{Fault: spec.ParseStrike("kill:primary"), Target: o.Name, Manner: "crash",
+		Faults: []record.DrillFault{{Fault: spec.ParseStrike("kill:primary"), Target: o.Name, Mode: "crash",
 			Injected: fault, Done: fault + 9*ms, Healed: fault + 3*second, Hit: true,
 			Evidence: "process 4242 of " + o.Name + " is gone"}},
 		Moments: []record.DrillMoment{
@@ -181,11 +181,11 @@ func (o Drill) sum(d *record.Drill) {
 	d.Statement = "What so many rounds allow to say."
 }
 
-// standing returns the state of a drill whose primary was just killed.
-func (o Drill) standing(round int) *record.DrillStanding {
+// status returns the state of a drill whose primary was just killed.
+func (o Drill) status(round int) *record.DrillStatus {
 	at := func(s int) time.Time { return Started.Add(time.Duration(s) * time.Second) }
-	return &record.DrillStanding{
-		Round: round, Rounds: o.all(), Told: record.DrillTold{Acknowledged: 1234, NotApplied: 56, Indeterminate: 7},
+	return &record.DrillStatus{
+		Round: round, Rounds: o.all(), Writes: record.DrillWrites{Acknowledged: 1234, NotApplied: 56, Indeterminate: 7},
 		Stages: []record.DrillStage{{Stage: record.StagePrepare, At: at(100)}, {Stage: record.StageLoad, At: at(103)},
 			{Stage: record.StageBroken, At: at(110)}},
 		Notes: []record.DrillNote{

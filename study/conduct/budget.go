@@ -123,8 +123,8 @@ func (s *session) secondsOf(trials []record.Trial) (seconds float64) {
 	return seconds
 }
 
-func (s *session) standing(t record.Trial, j job) Standing {
-	st := Standing{Trial: t, Procedure: j.procedure}
+func (s *session) status(t record.Trial, j job) Status {
+	st := Status{Trial: t, Procedure: j.procedure}
 	if j.procedure != "" {
 		return st
 	}

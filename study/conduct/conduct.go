@@ -58,14 +58,14 @@ type Options struct {
 // Progress receives the progress of a study. Calls come from one goroutine at a time and must return soon.
 type Progress interface {
 	// Begin is called before a trial, End after it.
-	Begin(Standing)
+	Begin(Status)
 	End(record.Trial)
 	// Note is a message in one line that is not about a trial.
 	Note(text string)
 }
 
-// Standing is the state of a study when a trial begins.
-type Standing struct {
+// Status is the state of a study when a trial begins.
+type Status struct {
 	Trial     record.Trial
 	Done      int // trials of Total that are over; those of procedures are not counted
 	Total     int // 0 while a procedure runs: it decides itself how many it needs
@@ -143,6 +143,6 @@ func (realClock) Sleep(ctx context.Context, d time.Duration) error {
 // silent is the [Progress] of a study without one.
 type silent struct{}
 
-func (silent) Begin(Standing)   {}
+func (silent) Begin(Status)     {}
 func (silent) End(record.Trial) {}
 func (silent) Note(string)      {}

@@ -169,7 +169,7 @@ func TestStudyIsDone(t *testing.T) {
 	b := newBench(simulatedtest.Target{Noise: 0.01})
 	var seen []string
 	o := b.options(dir)
-	o.Progress = &watch{begin: func(s Standing) {
+	o.Progress = &watch{begin: func(s Status) {
 		seen = append(seen, fmt.Sprintf("%d of %d, block %d of %d, %v", s.Done+1, s.Total, s.Trial.Block, s.Blocks, s.Left > 0))
 	}}
 	s, err := runStudy(t.Context(), smallStudy(nil), o)
@@ -194,12 +194,12 @@ func TestStudyIsDone(t *testing.T) {
 
 // watch is a progress made of functions.
 type watch struct {
-	begin func(Standing)
+	begin func(Status)
 	end   func(record.Trial)
 	notes []string
 }
 
-func (w *watch) Begin(s Standing) {
+func (w *watch) Begin(s Status) {
 	if w.begin != nil {
 		w.begin(s)
 	}

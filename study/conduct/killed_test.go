@@ -27,7 +27,7 @@ func killing(target simulatedtest.Target, asked spec.Study) campaigntest.Subject
 			b.before = func(context.Context, study.Request) error { step(false); return nil }
 			b.after = func(study.Request) { step(true) }
 			o := b.options(dir)
-			o.Progress = &watch{begin: func(Standing) { step(false) }, end: func(record.Trial) { step(false) }}
+			o.Progress = &watch{begin: func(Status) { step(false) }, end: func(record.Trial) { step(false) }}
 			if _, err := os.Stat(filepath.Join(dir, record.StudyFile)); err == nil {
 				_, err := Resume(t.Context(), dir, o)
 				return err

@@ -42,7 +42,7 @@ func newSession(o Options, w *record.StudyWriter, of *record.Study, asked spec.S
 		lab:      &deployment{labs: o.Labs, clock: o.Clock, progress: o.Progress, dir: o.Dir},
 		disks:    &storage{open: o.Storage, progress: o.Progress},
 	}
-	s.Session = campaign.Session[*record.Study, job]{Dir: o.Dir, Result: of, Store: w, Book: s, Now: o.Clock.Now,
+	s.Session = campaign.Session[*record.Study, job]{Dir: o.Dir, Result: of, Store: w, Journal: s, Now: o.Clock.Now,
 		Tool: o.Tool, Command: o.Command, OnEnd: func(j job) { o.Progress.End(j.trial) },
 		Budget: campaign.Budget{Limit: asked.Budget.Std(), Began: o.Clock.Now()},
 		Streak: campaign.Streak[job]{Most: maxFailures, Noun: "trials"}}

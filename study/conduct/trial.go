@@ -64,7 +64,7 @@ func (s *session) try(ctx context.Context, j job) (study.Result, record.Trial, e
 	t.Redeployed, t.Storage = 0, nil
 	var result study.Result
 	stop := s.Do(&j, func() error {
-		s.o.Progress.Begin(s.standing(*t, j))
+		s.o.Progress.Begin(s.status(*t, j))
 		result, err = s.measure(ctx, &j, lab, started)
 		return err
 	})

@@ -43,7 +43,7 @@ func (s *Source) capacity() Side {
 			t.NoAnswer = append(t.NoAnswer, lineMetric(l.Name))
 		}
 	}
-	t.Why, t.Doubts = standing(c.Validity)
+	t.Why, t.Doubts = reasonsOf(c.Validity)
 	switch {
 	case t.Why != "":
 	case c.Status != record.Complete:

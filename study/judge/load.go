@@ -196,7 +196,7 @@ func newTrial(dir string, r *record.Run, metrics []string) Trial {
 	t := Trial{
 		Record: dir, Started: r.Started, Values: Values(r, metrics), NoAnswer: NoAnswer(r, metrics), Facts: NewFacts(r),
 	}
-	t.Why, t.Doubts = standing(r.Validity)
+	t.Why, t.Doubts = reasonsOf(r.Validity)
 	switch {
 	case t.Why != "":
 	case r.Status == record.Failed, r.Status == record.Killed:
@@ -207,8 +207,8 @@ func newTrial(dir string, r *record.Run, metrics []string) Trial {
 	return t
 }
 
-// standing returns the first finding that makes a result invalid, and the ids of its warnings.
-func standing(findings []measure.Finding) (why string, doubts []string) {
+// reasonsOf returns the first finding that makes a result invalid, and the ids of its warnings.
+func reasonsOf(findings []measure.Finding) (why string, doubts []string) {
 	for _, f := range findings {
 		switch {
 		case f.Severity == measure.Invalid && why == "":
@@ -251,7 +251,7 @@ func (s *Source) trial(t *record.Trial, facts Facts, metrics []string) Trial {
 	if t.Started != nil {
 		trial.Started = *t.Started
 	}
-	trial.Why, trial.Doubts = standing(t.Validity)
+	trial.Why, trial.Doubts = reasonsOf(t.Validity)
 	if t.Status != record.TrialDone {
 		trial.Why = string(t.Status)
 	}

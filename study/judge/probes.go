@@ -65,7 +65,7 @@ func CompareProbes(names []string, o CompareOptions) (*record.ComparisonReport, 
 
 func probeTrial(dir string, p *record.Probe) Trial {
 	t := Trial{Record: dir, Started: p.Started, Values: probeValues(p), Facts: probeFacts(p)}
-	t.Why, t.Doubts = standing(p.Validity)
+	t.Why, t.Doubts = reasonsOf(p.Validity)
 	switch {
 	case t.Why != "":
 	case p.Status != record.Complete:

@@ -149,20 +149,20 @@ func adviceFound(a *published.Advice, list []exhibit) (found record.AdviceWorth,
 		return fmt.Sprintf("%d of %s behind it (%s)", n, figure.Plural(all, "statement"), basis)
 	}
 	against := counts[record.Disagrees]
-	counts[record.NotTold] = all - agree - against - counts[record.NotMeasured]
+	counts[record.Undecided] = all - agree - against - counts[record.NotMeasured]
 	switch {
 	case !shown:
 		return record.AdviceNotMeasured, "no part repeats the measurements behind it (" + basis + ")"
 	case all == 0:
-		return record.AdviceNotTold, "the document states no figure behind it (" + basis + ") that could be compared with a measurement"
+		return record.AdviceUndecided, "the document states no figure behind it (" + basis + ") that could be compared with a measurement"
 	case agree > 0 && against == 0:
 		return record.AdviceHolds, of(agree) + " go in the same direction here" + adviceRest(counts)
 	case against > 0 && agree == 0:
 		return record.AdviceDoesNot, of(against) + " contradicted here" + adviceRest(counts)
 	case against > 0:
-		return record.AdviceNotTold, of(agree) + fmt.Sprintf(" go in the same direction here, %d contradicted", against) + adviceRest(counts)
-	case counts[record.NotTold] > 0:
-		return record.AdviceNotTold, "the measurements behind it (" + basis + ") are too uncertain"
+		return record.AdviceUndecided, of(agree) + fmt.Sprintf(" go in the same direction here, %d contradicted", against) + adviceRest(counts)
+	case counts[record.Undecided] > 0:
+		return record.AdviceUndecided, "the measurements behind it (" + basis + ") are too uncertain"
 	}
 	return record.AdviceNotMeasured, "nothing behind it (" + basis + ") was measured"
 }
@@ -177,7 +177,7 @@ func sameWay(st *record.SuiteStatement) bool {
 // adviceRest counts the statements without a verdict.
 func adviceRest(counts map[record.Agreement]int) string {
 	text := ""
-	if n := counts[record.NotTold]; n > 0 {
+	if n := counts[record.Undecided]; n > 0 {
 		text += fmt.Sprintf(", %d inconclusive", n)
 	}
 	if n := counts[record.NotMeasured]; n > 0 {

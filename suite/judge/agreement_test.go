@@ -30,7 +30,7 @@ func TestAgreement(t *testing.T) {
 		"nothing here, within a fifth":      {1.06, unbound, 0.99, 1.01, false, record.Equivalent, record.Disagrees},
 		"nothing there and here":            {1.01, unbound, 0.99, 1.02, false, record.Equivalent, record.Agrees},
 		"nothing there":                     {1.01, unbound, 1.3, 1.4, false, record.Better, record.Disagrees},
-		"excluded, direction unknown":       {2, unbound, 0.9, 1.2, false, record.Inconclusive, record.NotTold},
+		"excluded, direction unknown":       {2, unbound, 0.9, 1.2, false, record.Inconclusive, record.Undecided},
 		"above the bound":                   {1.75, span{1.7, math.Inf(1)}, 1.9, 4, false, record.Better, record.Agrees},
 		"around the bound":                  {1.75, span{1.7, math.Inf(1)}, 1.5, 4, false, record.Better, record.Compatible},
 		"below the bound":                   {1.75, span{1.7, math.Inf(1)}, 1.3, 1.5, false, record.Better, record.SameDirection},

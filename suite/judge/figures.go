@@ -382,7 +382,7 @@ func judgeRatio(st *record.SuiteStatement, means span, m *measurement, reason re
 	case m == nil:
 		st.Agreement, st.Why, st.Gap = record.NotMeasured, reason.why, reason.gap
 	case st.Ratio == nil:
-		st.Agreement, st.Why = record.NotTold, cmp.Or(m.note, "there is no ratio")
+		st.Agreement, st.Why = record.Undecided, cmp.Or(m.note, "there is no ratio")
 	default:
 		if !means.bounded() {
 			confirming := confirmMargin(*st.Published, margin)
@@ -425,7 +425,7 @@ func agreement(st *record.SuiteStatement, means span, m *measurement, margin flo
 	small := math.Abs(math.Log(stated)) <= math.Log1p(margin)
 	switch {
 	case m.single:
-		return record.NotTold, m.note
+		return record.Undecided, m.note
 	case within.low <= m.low && m.high <= within.high && !m.once && m.verdict != record.Inconclusive:
 		return record.Agrees, "the measured interval is within the margin of the document's ratio"
 	case overlap && m.once:
@@ -433,11 +433,11 @@ func agreement(st *record.SuiteStatement, means span, m *measurement, margin flo
 	case overlap:
 		return record.Compatible, "the measured interval includes the document's ratio and is too wide to confirm it"
 	case m.verdict == record.Inconclusive && (m.low > 1 || m.high < 1):
-		return record.NotTold, excludesOne
+		return record.Undecided, excludesOne
 	case m.verdict == record.Inconclusive && !math.IsNaN(m.low):
-		return record.NotTold, "the measured interval excludes the document's ratio, but the direction is not known"
+		return record.Undecided, "the measured interval excludes the document's ratio, but the direction is not known"
 	case m.verdict == record.Inconclusive:
-		return record.NotTold, cmp.Or(m.note, includesOne)
+		return record.Undecided, cmp.Or(m.note, includesOne)
 	case m.verdict == record.Equivalent:
 		return record.Disagrees, "there is no relevant difference here"
 	case small:

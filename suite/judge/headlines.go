@@ -87,7 +87,7 @@ func (f *exhibit) stronger(a, b *record.SuiteStatement) bool {
 		return math.Abs(math.Log(*st.Published))
 	}
 	return cmp.Or(
-		by(func(st *record.SuiteStatement) bool { return st.Agreement != record.NotTold }),
+		by(func(st *record.SuiteStatement) bool { return st.Agreement != record.Undecided }),
 		by(func(st *record.SuiteStatement) bool { return st.Metric == f.sweep.Metrics[0] }),
 		by(func(st *record.SuiteStatement) bool { return st.Kind == record.StatementRatio }),
 		cmp.Compare(difference(a), difference(b)),

@@ -166,8 +166,8 @@ func (p *Part) invalid() string {
 	return ""
 }
 
-// Standing says why a part has no result; "" if it has one.
-func (p *Part) Standing() string {
+// Missing says why a part has no result; "" if it has one.
+func (p *Part) Missing() string {
 	switch {
 	case p.Status == record.PartLeft || p.Status == record.PartFailed:
 		return string(p.Status) + ": " + cmp.Or(p.Problem, "reason not known")
@@ -206,7 +206,7 @@ type reason struct {
 
 // reason says why a part did not measure what it should.
 func (s *Suite) reason(p *Part) reason {
-	l := reason{p.Name + " " + cmp.Or(p.Standing(), "does not measure this"), record.GapOther}
+	l := reason{p.Name + " " + cmp.Or(p.Missing(), "does not measure this"), record.GapOther}
 	if p.Status != record.PartLeft {
 		return l
 	}

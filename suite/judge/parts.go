@@ -215,9 +215,9 @@ func drillFinding(d *record.Drill, said bool) finding {
 	x := noticingOf(d)
 	switch {
 	case x.unknown != "":
-		return finding{agreement: record.NotTold, reason: reason{why: x.unknown}}
+		return finding{agreement: record.Undecided, reason: reason{why: x.unknown}}
 	case x.n > 0 && x.n < x.of:
-		return finding{x.String(), record.NotTold, reason{why: "rounds differ"}}
+		return finding{x.String(), record.Undecided, reason{why: "rounds differ"}}
 	}
 	words := map[bool]string{true: "the service was interrupted", false: "users noticed nothing"}
 	if here := x.n > 0; here != said {

@@ -73,7 +73,7 @@ func trendStatement(sweep *published.Sweep, t *published.Trend, by source) recor
 
 // jointly combines findings: one that disagrees is enough.
 func jointly(found map[record.Agreement]int) record.Agreement {
-	for _, a := range []record.Agreement{record.Disagrees, record.NotTold, record.Agrees} {
+	for _, a := range []record.Agreement{record.Disagrees, record.Undecided, record.Agrees} {
 		if found[a] > 0 {
 			return a
 		}
@@ -255,13 +255,13 @@ func verdictOf(low, high, margin float64) record.Verdict {
 // trendAgreement compares a direction with a ratio.
 func trendAgreement(goes string, m *measurement) (record.Agreement, string) {
 	if m.single {
-		return record.NotTold, m.note
+		return record.Undecided, m.note
 	}
 	if m.verdict == record.Inconclusive && (m.low > 1 || m.high < 1) {
-		return record.NotTold, excludesOne
+		return record.Undecided, excludesOne
 	}
 	if m.verdict == record.Inconclusive {
-		return record.NotTold, cmp.Or(m.note, includesOne)
+		return record.Undecided, cmp.Or(m.note, includesOne)
 	}
 	here := "it rises here"
 	switch {

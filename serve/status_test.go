@@ -56,7 +56,7 @@ func TestLiveDrill(t *testing.T) {
 	if now := next(t, events, "now").data; !strings.Contains(now, "round 2 of 3: the fault is in place") || !strings.Contains(now, "1,234 acknowledged, 56 not applied, 7 indeterminate") {
 		t.Errorf("the line above the picture is %q", now)
 	}
-	if err := os.Remove(filepath.Join(dir, "drill", record.StandingFile)); err != nil {
+	if err := os.Remove(filepath.Join(dir, "drill", record.StatusFile)); err != nil {
 		t.Fatal(err)
 	}
 	release()

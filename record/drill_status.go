@@ -9,9 +9,9 @@ import (
 	"github.com/plimsoll-bench/plimsoll/internal/safeopen"
 )
 
-// StandingFile is the state of a running drill. It is replaced about once a second and removed when the drill has
+// StatusFile is the state of a running drill. It is replaced about once a second and removed when the drill has
 // ended; drill.json has the result.
-const StandingFile = "standing.json"
+const StatusFile = "status.json"
 
 // The stages of a round, in their order.
 const (
@@ -29,17 +29,17 @@ func DrillStages() []string {
 	return []string{StagePrepare, StageLoad, StageBroken, StageHealing, StageHealed, StageRecovery, StageAudit}
 }
 
-// DrillStanding is standing.json: the current state of a drill.
-type DrillStanding struct {
+// DrillStatus is status.json: the current state of a drill.
+type DrillStatus struct {
 	// Round is the number of the round that is under way, Rounds how many there are to be.
 	Round  int `json:"round"`
 	Rounds int `json:"rounds"`
 	// Stages are those that this round has entered, in the order of time; the last one is where it is. One may come again:
 	// there can be several faults.
 	Stages []DrillStage `json:"stages"`
-	// Told is what the clients were told about their writes until now, as the answers say it: the ledger, which counts
+	// Writes is what the clients were told about their writes until now, as the answers say it: the ledger, which counts
 	// each write of a batch, has the last word.
-	Told DrillTold `json:"told"`
+	Writes DrillWrites `json:"writes"`
 	// Notes are what happened, the oldest first; of many, the last ones.
 	Notes []DrillNote `json:"notes"`
 }
@@ -50,8 +50,8 @@ type DrillStage struct {
 	At    time.Time `json:"at"`
 }
 
-// DrillTold counts operations that write by what the client was told.
-type DrillTold struct {
+// DrillWrites counts operations that write by what the client was told.
+type DrillWrites struct {
 	Acknowledged  int64 `json:"acknowledged"`
 	NotApplied    int64 `json:"not_applied"`
 	Indeterminate int64 `json:"indeterminate"`
@@ -66,33 +66,33 @@ type DrillNote struct {
 }
 
 // Stage is where the round is, "" if it has not begun.
-func (s *DrillStanding) Stage() DrillStage {
+func (s *DrillStatus) Stage() DrillStage {
 	if s == nil || len(s.Stages) == 0 {
 		return DrillStage{}
 	}
 	return s.Stages[len(s.Stages)-1]
 }
 
-// Stand replaces standing.json. Several goroutines may call it.
-func (w *DrillWriter) Stand(s *DrillStanding) error {
-	return writeFile(w.Store, StandingFile, s, false) // not synced, because it is useless after a crash
+// Stand replaces status.json. Several goroutines may call it.
+func (w *DrillWriter) Stand(s *DrillStatus) error {
+	return writeFile(w.Store, StatusFile, s, false) // not synced, because it is useless after a crash
 }
 
-// Ended takes standing.json away.
-func (w *DrillWriter) Ended() { _ = os.Remove(filepath.Join(w.dir, StandingFile)) } // it may never have been there
+// Ended takes status.json away.
+func (w *DrillWriter) Ended() { _ = os.Remove(filepath.Join(w.dir, StatusFile)) } // it may never have been there
 
-// ReadStanding reads the state of a running drill, nil if there is none.
-func ReadStanding(dir string) (*DrillStanding, error) {
-	b, err := safeopen.ReadFile(dir, StandingFile, safeopen.MaxDocument)
+// ReadStatus reads the state of a running drill, nil if there is none.
+func ReadStatus(dir string) (*DrillStatus, error) {
+	b, err := safeopen.ReadFile(dir, StatusFile, safeopen.MaxDocument)
 	if os.IsNotExist(err) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("cannot read the state of the drill in %s: %w", dir, cause(err))
 	}
-	var s DrillStanding
+	var s DrillStatus
 	if err := safeopen.Unmarshal(b, &s); err != nil {
-		return nil, fmt.Errorf("%s in %s is damaged: %w", StandingFile, dir, err)
+		return nil, fmt.Errorf("%s in %s is damaged: %w", StatusFile, dir, err)
 	}
 	return &s, nil
 }

@@ -12,11 +12,11 @@ import (
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-// DrillManner are the rounds of a drill in which clients noticed the same of what was broken.
-type DrillManner struct {
-	// Manner is that of the faults, as in [DrillFault]; several in one round are joined by "+". Empty if nothing was
+// DrillMode are the rounds of a drill in which clients noticed the same of what was broken.
+type DrillMode struct {
+	// Mode is that of the faults, as in [DrillFault]; several in one round are joined by "+". Empty if nothing was
 	// broken.
-	Manner string `json:"manner"`
+	Mode string `json:"mode"`
 	// Rounds is how many there were, Unended in how many of them no operation succeeded again before the load was over,
 	// and Lossy how many lost acknowledged writes.
 	Rounds  int `json:"rounds"`
@@ -30,11 +30,11 @@ type DrillManner struct {
 	Statement string `json:"statement,omitempty"`
 }
 
-// Manner is what clients noticed of the faults of the round; see [DrillManner].
-func (r *DrillRound) Manner() string {
+// Mode is what clients noticed of the faults of the round; see [DrillMode].
+func (r *DrillRound) Mode() string {
 	var list []string
 	for _, m := range fault.Modes() {
-		if slices.ContainsFunc(r.Faults, func(f DrillFault) bool { return f.Injected > 0 && f.Manner == m }) {
+		if slices.ContainsFunc(r.Faults, func(f DrillFault) bool { return f.Injected > 0 && f.Mode == m }) {
 			list = append(list, m)
 		}
 	}
@@ -179,22 +179,22 @@ func (r *DrillRound) showsLosses() bool {
 	return l != nil && l.ReadBack() && l.Acknowledged > 0 && (r.Verdict != Unknown || l.LostWrites() > 0)
 }
 
-// ByManner groups rounds in which clients noticed the same: a broken connection is noticed at once, a hanging one only
+// ByMode groups rounds in which clients noticed the same: a broken connection is noticed at once, a hanging one only
 // after a timeout, so their outages are not compared. Incomplete rounds are left out, and rounds without a fault if
 // others have one.
-func (d *Drill) ByManner() []DrillManner {
-	list := []DrillManner{}
+func (d *Drill) ByMode() []DrillMode {
+	list := []DrillMode{}
 	var outages, losses [][]float64
 	for i := range d.Rounds {
 		r := &d.Rounds[i]
 		if r.Status == Running {
 			continue
 		}
-		name := r.Manner()
-		at := slices.IndexFunc(list, func(m DrillManner) bool { return m.Manner == name })
+		name := r.Mode()
+		at := slices.IndexFunc(list, func(m DrillMode) bool { return m.Mode == name })
 		if at < 0 {
 			at = len(list)
-			list, outages, losses = append(list, DrillManner{Manner: name}), append(outages, nil), append(losses, nil)
+			list, outages, losses = append(list, DrillMode{Mode: name}), append(outages, nil), append(losses, nil)
 		}
 		m := &list[at]
 		m.Rounds++
@@ -214,7 +214,7 @@ func (d *Drill) ByManner() []DrillManner {
 		list[i].Outages, list[i].Losses = SpreadOf("ns", outages[i]), SpreadOf("writes", losses[i])
 	}
 	if len(list) > 1 {
-		list = slices.DeleteFunc(list, func(m DrillManner) bool { return m.Manner == "" })
+		list = slices.DeleteFunc(list, func(m DrillMode) bool { return m.Mode == "" })
 	}
 	return list
 }

@@ -21,16 +21,16 @@ func TestListOfRecordsElsewhere(t *testing.T) {
 		}
 		return dir
 	}
-	noteElsewhere(env, filepath.Join(top, "plimsoll-data", "runs", "a"))
-	if list := readElsewhere(env); len(list) != 0 {
+	noteRecord(env, filepath.Join(top, "plimsoll-data", "runs", "a"))
+	if list := knownRecords(env); len(list) != 0 {
 		t.Errorf("%q", list)
 	}
-	for n := range mostElsewhere + 5 {
-		noteElsewhere(env, at(n))
+	for n := range mostKnown + 5 {
+		noteRecord(env, at(n))
 	}
-	noteElsewhere(env, at(7))
-	list := readElsewhere(env)
-	if len(list) != mostElsewhere || list[len(list)-1] != at(7) || slices.Contains(list, at(4)) ||
+	noteRecord(env, at(7))
+	list := knownRecords(env)
+	if len(list) != mostKnown || list[len(list)-1] != at(7) || slices.Contains(list, at(4)) ||
 		!slices.Contains(list, at(8)) {
 		t.Errorf("%d records, the last is %q", len(list), list[len(list)-1])
 	}
@@ -43,7 +43,7 @@ func TestListOfRecordsElsewhere(t *testing.T) {
 	}
 	_, _ = f.WriteString("\"relative\"\nno quotes\n\"unfinished")
 	_ = f.Close()
-	if list := readElsewhere(env); len(list) != mostElsewhere-1 || slices.Contains(list, filepath.Join(top, "record 8\n")) {
+	if list := knownRecords(env); len(list) != mostKnown-1 || slices.Contains(list, filepath.Join(top, "record 8\n")) {
 		t.Errorf("%d records", len(list))
 	}
 	if list := elsewhereOf(env, top); len(list) != 0 {

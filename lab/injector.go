@@ -18,8 +18,8 @@ import (
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-// breaker injects faults into a lab and heals them. For the actions it is the lab ([action.Site]).
-type breaker struct {
+// injector injects faults into a lab and heals them. For the actions it is the lab ([action.Site]).
+type injector struct {
 	*core
 	lab          string // its name
 	builder      builder
@@ -35,7 +35,7 @@ const healLimit = 5 * time.Minute
 
 // fail injects a fault and returns when it is in effect. The lab heals it after the limit; 0 is never. A fault that
 // could not be injected as a whole is healed at once.
-func (b *breaker) fail(ctx context.Context, f spec.Fault, limit time.Duration) (record.LabFault, error) {
+func (b *injector) fail(ctx context.Context, f spec.Fault, limit time.Duration) (record.LabFault, error) {
 	if err := fault.Check(f); err != nil {
 		return record.LabFault{}, err
 	}
@@ -74,13 +74,13 @@ func (b *breaker) fail(ctx context.Context, f spec.Fault, limit time.Duration) (
 
 // revertFailed heals a fault of which only a part may be in effect, as soon as its locks are free. Until then it is in
 // place like any other.
-func (b *breaker) revertFailed(x *injected) {
+func (b *injector) revertFailed(x *injected) {
 	x.failed = true
 	b.inPlace.add(x, time.Nanosecond, func(x *injected) { b.healLater(x, "failure") })
 }
 
 // prepare finds the target of a fault, and refuses an action that the target does not support.
-func (b *breaker) prepare(ctx context.Context, f spec.Fault) (*injected, error) {
+func (b *injector) prepare(ctx context.Context, f spec.Fault) (*injected, error) {
 	a := action.Find(f.Strike.Action)
 	if a == nil {
 		return nil, refuse("%s is an action of %s only", f.Strike.Action, fault.Find(f.Strike.Action).Platform)
@@ -129,7 +129,7 @@ func keys(j *action.Job) []string {
 }
 
 // checkState refuses a fault that is not possible in the present state of its target.
-func (b *breaker) checkState(x *injected) error {
+func (b *injector) checkState(x *injected) error {
 	j := x.job
 	if j.Volume == nil && j.Host.State() == host.Off {
 		return refuse("host %s has no power, so %s is not possible", j.Host.Name(), x.Action)
@@ -146,7 +146,7 @@ func (b *breaker) checkState(x *injected) error {
 }
 
 // register adds a fault to those in place and starts its time limit.
-func (b *breaker) register(x *injected, limit time.Duration) {
+func (b *injector) register(x *injected, limit time.Duration) {
 	text, data := x.event(x.Since)
 	if !x.job.Action.Lasts {
 		delete(data, "id")
@@ -179,7 +179,7 @@ func durations(last, limit time.Duration) (text string) {
 
 // resolve finds the host, member or disks that the target of a fault names. If the action needs a host, a member or a
 // role stands for its host.
-func (b *breaker) resolve(ctx context.Context, what spec.Strike, on fault.Kind, seed uint64) (action.Target, error) {
+func (b *injector) resolve(ctx context.Context, what spec.Strike, on fault.Kind, seed uint64) (action.Target, error) {
 	if h := b.inventory.host(what.Target); h != nil {
 		if on == fault.Disk {
 			return action.Target{}, hostHasNoDisk(what)
@@ -201,7 +201,7 @@ func (b *breaker) resolve(ctx context.Context, what spec.Strike, on fault.Kind, 
 }
 
 // resolveDisks finds a disk of the volume of a member, which is a name or a role; all disks if disk is "".
-func (b *breaker) resolveDisks(ctx context.Context, member, disk string, seed uint64) (action.Target, error) {
+func (b *injector) resolveDisks(ctx context.Context, member, disk string, seed uint64) (action.Target, error) {
 	v := b.storage.of(member)
 	if v == nil {
 		node, err := b.inventory.member(ctx, member, seed)
@@ -235,27 +235,27 @@ func (b *breaker) resolveDisks(ctx context.Context, member, disk string, seed ui
 	return t, nil
 }
 
-var _ action.Site = (*breaker)(nil)
+var _ action.Site = (*injector)(nil)
 
-func (b *breaker) Cluster() topology.Cluster                 { return b.inventory.running() }
-func (b *breaker) SetOf(member string) string                { return b.inventory.setOf(member) }
-func (b *breaker) MembersOn(h host.Host) []string            { return b.inventory.membersOn(h) }
-func (b *breaker) Storage() spec.Storage                     { return b.inventory.plan().Spec.Storage }
-func (b *breaker) EndOnPurpose(members []string, why string) { b.roster.endOnPurpose(members, why) }
-func (b *breaker) Rejoin(member string) error                { return b.roster.rejoin(member) }
+func (b *injector) Cluster() topology.Cluster                 { return b.inventory.running() }
+func (b *injector) SetOf(member string) string                { return b.inventory.setOf(member) }
+func (b *injector) MembersOn(h host.Host) []string            { return b.inventory.membersOn(h) }
+func (b *injector) Storage() spec.Storage                     { return b.inventory.plan().Spec.Storage }
+func (b *injector) EndOnPurpose(members []string, why string) { b.roster.endOnPurpose(members, why) }
+func (b *injector) Rejoin(member string) error                { return b.roster.rejoin(member) }
 
-func (b *breaker) FaultDisk(volume, disk string) (*faultfs.Client, string, error) {
+func (b *injector) FaultDisk(volume, disk string) (*faultfs.Client, string, error) {
 	return b.builder.faultDisk(volume, disk)
 }
 
-func (b *breaker) DisksWork(ctx context.Context, volume string) error {
+func (b *injector) DisksWork(ctx context.Context, volume string) error {
 	return b.storage.disksWork(ctx, volume)
 }
 
-func (b *breaker) DiskPowerOff(ctx context.Context, h host.Host) error {
+func (b *injector) DiskPowerOff(ctx context.Context, h host.Host) error {
 	return b.builder.diskPower(ctx, h.Name(), false)
 }
 
-func (b *breaker) LosePower(ctx context.Context, h host.Host, members []string, cut faultfs.PowerCut) error {
+func (b *injector) LosePower(ctx context.Context, h host.Host, members []string, cut faultfs.PowerCut) error {
 	return b.storage.losePower(ctx, h, members, cut)
 }

@@ -11,28 +11,28 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
-// standingTiles are the acknowledgements of writes until now.
-func standingTiles(s *record.DrillStanding) []Tile {
+// statusTiles are the acknowledgements of writes until now.
+func statusTiles(s *record.DrillStatus) []Tile {
 	if s == nil {
 		return nil
 	}
 	told := "writes of this round, as answered"
 	return []Tile{
 		{Name: "round", Value: fmt.Sprintf("%d of %d", s.Round, s.Rounds), Note: DrillStage(s.Stage().Stage)},
-		{Name: "acknowledged", Value: figure.Count(s.Told.Acknowledged), Note: told},
-		{Name: "not applied", Value: figure.Count(s.Told.NotApplied), Note: "proven by the answer"},
-		{Name: "indeterminate", Value: figure.Count(s.Told.Indeterminate), Note: "known after the audit"},
+		{Name: "acknowledged", Value: figure.Count(s.Writes.Acknowledged), Note: told},
+		{Name: "not applied", Value: figure.Count(s.Writes.NotApplied), Note: "proven by the answer"},
+		{Name: "indeterminate", Value: figure.Count(s.Writes.Indeterminate), Note: "known after the audit"},
 	}
 }
 
-// standingSections returns the state of a running drill: the stages of the round, the events, and the previous rounds.
-func standingSections(s *drillFiles) []Section {
-	if s.Standing == nil {
+// statusSections returns the state of a running drill: the stages of the round, the events, and the previous rounds.
+func statusSections(s *drillFiles) []Section {
+	if s.Status == nil {
 		return nil
 	}
-	now := Section{ID: "drill-now", Title: fmt.Sprintf("Round %d of %d, now", s.Standing.Round, s.Standing.Rounds),
-		Parts: []Section{{Points: stagePoints(s.Standing)}}}
-	if t := noteTable(s.Standing.Notes); t != nil {
+	now := Section{ID: "drill-now", Title: fmt.Sprintf("Round %d of %d, now", s.Status.Round, s.Status.Rounds),
+		Parts: []Section{{Points: stagePoints(s.Status)}}}
+	if t := noteTable(s.Status.Notes); t != nil {
 		now.Parts = append(now.Parts, Section{Table: t})
 	}
 	list := []Section{now}
@@ -44,7 +44,7 @@ func standingSections(s *drillFiles) []Section {
 
 // stagePoints are the stages of a round: those that are over with how long they took, the one it is in, and those that
 // come as a rule.
-func stagePoints(s *record.DrillStanding) []Point {
+func stagePoints(s *record.DrillStatus) []Point {
 	var list []Point
 	seen := map[string]bool{}
 	for i, x := range s.Stages {
@@ -106,14 +106,14 @@ func roundsDone(d *record.Drill) *Table {
 }
 
 func drillNow(dir string) (say Now, err error) {
-	s, err := record.ReadStanding(dir)
+	s, err := record.ReadStatus(dir)
 	if err != nil || s == nil || s.Round == 0 {
 		return say, err
 	}
 	stage := s.Stage()
 	say.Text = fmt.Sprintf("round %d of %d: %s, for %s; %s acknowledged, %s not applied, %s indeterminate", s.Round, s.Rounds,
-		DrillStage(stage.Stage), clock(int64(time.Since(stage.At))), figure.Count(s.Told.Acknowledged),
-		figure.Count(s.Told.NotApplied), figure.Count(s.Told.Indeterminate))
+		DrillStage(stage.Stage), clock(int64(time.Since(stage.At))), figure.Count(s.Writes.Acknowledged),
+		figure.Count(s.Writes.NotApplied), figure.Count(s.Writes.Indeterminate))
 	round := path.Join(record.RoundsDir, strconv.Itoa(s.Round))
 	if holds(dir, round) {
 		say.Running = []NowPart{{round, "its run"}}

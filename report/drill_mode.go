@@ -13,44 +13,44 @@ import (
 	"github.com/plimsoll-bench/plimsoll/suite/judge"
 )
 
-// mannerNames are what clients notice of a fault. Those that are left out are words already.
-var mannerNames = map[string]string{
+// modeNames are what clients notice of a fault. Those that are left out are words already.
+var modeNames = map[string]string{
 	fault.Crash: "crash (connections break)", fault.BlackHole: "black hole (connections hang)",
 	fault.Planned: "planned hand-over", fault.Unknown: "injected from outside",
 }
 
-// MannerName is a failure mode in words; see [record.DrillManner].
-func MannerName(manner string) string {
+// ModeName is a failure mode in words; see [record.DrillMode].
+func ModeName(mode string) string {
 	var list []string
-	for name := range strings.SplitSeq(manner, "+") {
-		list = append(list, cmp.Or(mannerNames[name], name, "no fault"))
+	for name := range strings.SplitSeq(mode, "+") {
+		list = append(list, cmp.Or(modeNames[name], name, "no fault"))
 	}
 	return strings.Join(list, " and ")
 }
 
-// MannerWord is a failure mode without its explanation.
-func MannerWord(manner string) string { return strings.ReplaceAll(manner, "+", " and ") }
+// ModeWord is a failure mode without its explanation.
+func ModeWord(mode string) string { return strings.ReplaceAll(mode, "+", " and ") }
 
-// DrillManners are the rounds of a drill by what clients noticed: those of its record, or, of one that is older, as its
-// rounds have it. Where the record has the figures of all rounds only, they are those of one manner.
-func DrillManners(d *record.Drill) []record.DrillManner {
-	list := d.Manners
+// DrillModes are the rounds of a drill by what clients noticed: those of its record, or, of one that is older, as its
+// rounds have it. Where the record has the figures of all rounds only, they are those of one mode.
+func DrillModes(d *record.Drill) []record.DrillMode {
+	list := d.Modes
 	if len(list) == 0 {
-		list = d.ByManner()
+		list = d.ByMode()
 	}
 	if len(list) < 2 && (d.Outages != nil || d.Losses != nil) {
-		one := record.DrillManner{Rounds: len(d.Rounds)}
+		one := record.DrillMode{Rounds: len(d.Rounds)}
 		if len(list) == 1 {
 			one = list[0]
 		}
 		one.Outages, one.Losses, one.Statement = d.Outages, d.Losses, d.Statement
-		return []record.DrillManner{one}
+		return []record.DrillMode{one}
 	}
 	return list
 }
 
-// mannerOutage is the outage of the rounds of a failure mode; "" if none is known.
-func mannerOutage(m *record.DrillManner) string {
+// modeOutage is the outage of the rounds of a failure mode; "" if none is known.
+func modeOutage(m *record.DrillMode) string {
 	text := ""
 	switch {
 	case m.Outages == nil && m.Unended == 1 && m.Rounds == 1:
@@ -70,11 +70,11 @@ func mannerOutage(m *record.DrillManner) string {
 }
 
 // lossText is what the rounds of a failure mode lost.
-func lossText(d *record.Drill, m *record.DrillManner) string {
+func lossText(d *record.Drill, m *record.DrillMode) string {
 	loss := judge.LossText(m.Losses)
 	for i := range d.Rounds {
 		r := &d.Rounds[i]
-		if r.Ledger != nil && r.Manner() == m.Manner && r.Ledger.LostAtLeast && r.Ledger.LostWrites() > 0 {
+		if r.Ledger != nil && r.Mode() == m.Mode && r.Ledger.LostAtLeast && r.Ledger.LostWrites() > 0 {
 			loss = "at least " + strings.TrimPrefix(strings.TrimPrefix(loss, "at least "), "up to ")
 		}
 	}
@@ -82,7 +82,7 @@ func lossText(d *record.Drill, m *record.DrillManner) string {
 }
 
 // lossCount is what the rounds of a failure mode lost, and whether that was allowed.
-func lossCount(d *record.Drill, m *record.DrillManner) string {
+func lossCount(d *record.Drill, m *record.DrillMode) string {
 	loss := lossText(d, m)
 	if by, forbidden := lossJudged(d, m); by != "" {
 		loss += ", which " + by + " allows"
@@ -93,11 +93,11 @@ func lossCount(d *record.Drill, m *record.DrillManner) string {
 }
 
 // lossOf is what the rounds of a failure mode lost, and whether that was allowed, as the end of a headline.
-func lossOf(d *record.Drill, m *record.DrillManner) string {
+func lossOf(d *record.Drill, m *record.DrillMode) string {
 	oldest, after, hidden, coverage := int64(-1), int64(0), int64(0), ""
 	for i := range d.Rounds {
 		r := &d.Rounds[i]
-		if r.Ledger == nil || r.Manner() != m.Manner {
+		if r.Ledger == nil || r.Mode() != m.Mode {
 			continue
 		}
 		oldest, after = max(oldest, r.Ledger.LossWindow), max(after, r.Ledger.LossAfter)
@@ -119,11 +119,11 @@ func lossOf(d *record.Drill, m *record.DrillManner) string {
 
 // lossJudged is what allows the losses of the rounds of a failure mode, or that they are not allowed. Both are empty
 // without losses.
-func lossJudged(d *record.Drill, m *record.DrillManner) (by, forbidden string) {
+func lossJudged(d *record.Drill, m *record.DrillMode) (by, forbidden string) {
 	for i := range d.Rounds {
 		r := &d.Rounds[i]
 		switch {
-		case r.Ledger == nil || r.Manner() != m.Manner || r.Ledger.LostWrites() == 0:
+		case r.Ledger == nil || r.Mode() != m.Mode || r.Ledger.LostWrites() == 0:
 		case r.LossAllowed():
 			by = allowedBy(d, r)
 		case r.Expect.Loss != spec.LossUnknown:
@@ -154,9 +154,9 @@ func allowedBy(d *record.Drill, r *record.DrillRound) string {
 	return "the write concern"
 }
 
-// statements are what so many rounds allow to say, each manner by itself.
+// statements are what so many rounds allow to say, each mode by itself.
 func statements(d *record.Drill) []string {
-	list := DrillManners(d)
+	list := DrillModes(d)
 	if len(list) < 2 {
 		if d.Statement == "" {
 			return nil
@@ -166,23 +166,23 @@ func statements(d *record.Drill) []string {
 	var lines []string
 	for _, m := range list {
 		if m.Statement != "" {
-			lines = append(lines, Capitalised(MannerName(m.Manner))+": "+m.Statement)
+			lines = append(lines, Capitalised(ModeName(m.Mode))+": "+m.Statement)
 		}
 	}
 	return lines
 }
 
-func drillManners(d *record.Drill) Section {
+func drillModes(d *record.Drill) Section {
 	s := Section{Title: "outages by failure mode", Table: &Table{Header: []string{"failure mode", "rounds", "median outage", "longest", "did not end", "rounds with lost writes"}, Left: 1}}
 	if len(d.Rounds) < 2 {
 		return Section{}
 	}
-	for _, m := range DrillManners(d) {
+	for _, m := range DrillModes(d) {
 		median, longest := "–", "–"
 		if m.Outages != nil {
 			median, longest = duration(m.Outages.Median), duration(m.Outages.Max)
 		}
-		s.Table.row(MannerName(m.Manner), figure.Count(int64(m.Rounds)), median, longest, figure.Count(int64(m.Unended)),
+		s.Table.row(ModeName(m.Mode), figure.Count(int64(m.Rounds)), median, longest, figure.Count(int64(m.Unended)),
 			figure.Count(int64(m.Lossy)))
 	}
 	return s
@@ -192,7 +192,7 @@ func drillManners(d *record.Drill) Section {
 func drillLeft(r *record.DrillRound) string {
 	e := r.Headline()
 	if e == nil || e.Before <= 0 || !slices.ContainsFunc(r.Faults, func(f record.DrillFault) bool {
-		return f.Manner == fault.Late && f.Injected > 0
+		return f.Mode == fault.Late && f.Injected > 0
 	}) {
 		return ""
 	}
@@ -209,9 +209,9 @@ func drillAnswer(d *record.Drill) string {
 	if lied(d) {
 		text += " on a LYING disk"
 	}
-	list := DrillManners(d)
+	list := DrillModes(d)
 	if len(list) < 2 {
-		var one record.DrillManner
+		var one record.DrillMode
 		if len(list) == 1 {
 			one = list[0]
 		}
@@ -219,15 +219,15 @@ func drillAnswer(d *record.Drill) string {
 		switch o := one.Outages; {
 		case o != nil && len(o.Values) > 1 && one.Unended == 0:
 			text += "; outage " + duration(o.Median) + ", at most " + duration(o.Max)
-		case mannerOutage(&one) != "":
-			text += "; " + outageText(d, mannerOutage(&one))
+		case modeOutage(&one) != "":
+			text += "; " + outageText(d, modeOutage(&one))
 		}
 		return text
 	}
 	for i := range list {
 		m := &list[i]
-		text += "; " + MannerWord(m.Manner) + ": "
-		if out := mannerOutage(m); out != "" {
+		text += "; " + ModeWord(m.Mode) + ": "
+		if out := modeOutage(m); out != "" {
 			text += "outage " + out + ", "
 		}
 		text += lossCount(d, m)

@@ -20,12 +20,12 @@ import (
 // It is in PLIMSOLL_HOME, one quoted path a line.
 const recordsFile = "records"
 
-// mostElsewhere is the most directories that the list keeps.
-const mostElsewhere = 200
+// mostKnown is the most directories that the list keeps.
+const mostKnown = 200
 
-// noteElsewhere adds the directory of a record to the list, so that serve finds it. The list is a convenience: an error
+// noteRecord adds the directory of a record to the list, so that serve finds it. The list is a convenience: an error
 // changes nothing. A path with an @ is left out, because it may be an address with a password, given by mistake.
-func noteElsewhere(env *environment, dir string) {
+func noteRecord(env *environment, dir string) {
 	at, err := filepath.Abs(dir)
 	if env.getenv == nil || err != nil || strings.Contains(dir, "@") ||
 		slices.Contains(strings.Split(filepath.ToSlash(at), "/"), run.DefaultDir) {
@@ -35,9 +35,9 @@ func noteElsewhere(env *environment, dir string) {
 	if err != nil || os.MkdirAll(home, 0o700) != nil {
 		return
 	}
-	list := slices.DeleteFunc(readElsewhere(env), func(x string) bool { return x == at })
-	if list = append(list, at); len(list) > mostElsewhere {
-		list = list[len(list)-mostElsewhere:]
+	list := slices.DeleteFunc(knownRecords(env), func(x string) bool { return x == at })
+	if list = append(list, at); len(list) > mostKnown {
+		list = list[len(list)-mostKnown:]
 	}
 	var b bytes.Buffer
 	for _, x := range list {
@@ -49,8 +49,8 @@ func noteElsewhere(env *environment, dir string) {
 	})
 }
 
-// readElsewhere is the list, without directories that are gone or were never written.
-func readElsewhere(env *environment) (list []string) {
+// knownRecords is the list, without directories that are gone or were never written.
+func knownRecords(env *environment) (list []string) {
 	home, err := engine.DefaultHome(env.getenv)
 	if err != nil {
 		return nil
@@ -77,7 +77,7 @@ func elsewhereOf(env *environment, folder string) (list []string) {
 	if err != nil {
 		return nil
 	}
-	for _, dir := range readElsewhere(env) {
+	for _, dir := range knownRecords(env) {
 		if rel, err := filepath.Rel(below, dir); err != nil || !filepath.IsLocal(rel) {
 			list = append(list, dir)
 		}

@@ -11,10 +11,10 @@ import (
 
 // Outages of rounds in which connections broke are not put together with those in which they hung, and what a slow disk
 // left is said.
-func TestDrillTellsMannersApart(t *testing.T) {
-	round := func(n int, manner string, outage, during float64) record.DrillRound {
+func TestDrillTellsModesApart(t *testing.T) {
+	round := func(n int, mode string, outage, during float64) record.DrillRound {
 		return record.DrillRound{Number: n, Status: record.Complete, Verdict: record.Holds,
-			Faults:  []record.DrillFault{{Fault: spec.ParseStrike("random:primary"), Manner: manner, Injected: 1e9, Hit: true}},
+			Faults:  []record.DrillFault{{Fault: spec.ParseStrike("random:primary"), Mode: mode, Injected: 1e9, Hit: true}},
 			Effects: []record.DrillEffect{{Client: -1, Outage: int64(outage), Before: 1000, During: during}}}
 	}
 	d := &record.Drill{Specification: spec.Drill{Name: "drill"}, Head: record.Head{Status: record.Complete},
@@ -26,8 +26,8 @@ func TestDrillTellsMannersApart(t *testing.T) {
 	}
 	d.Rounds[1].Ledger.Inserts[record.WriteLost], d.Rounds[1].Ledger.LossWindow = 7, 80e6
 	d.Rounds[1].Expect.Loss, d.Specification.Run.Durability.W = spec.LossAny, "1"
-	d.Manners = d.ByManner()
-	d.Manners[0].Statement, d.Manners[1].Statement = "two without loss.", "one of two."
+	d.Modes = d.ByMode()
+	d.Modes[0].Statement, d.Modes[1].Statement = "two without loss.", "one of two."
 	var b bytes.Buffer
 	if err := Write(&b, d, "md"); err != nil {
 		t.Fatal(err)
@@ -52,17 +52,17 @@ func TestDrillTellsAnOutageWithoutEnd(t *testing.T) {
 	d := &record.Drill{Specification: spec.Drill{Name: "drill"}, Head: record.Head{Status: record.Complete},
 		Verdict: record.Holds, Rounds: []record.DrillRound{{
 			Number: 1, Status: record.Complete, Verdict: record.Holds,
-			Faults:  []record.DrillFault{{Fault: spec.ParseStrike("power-off:host1"), Manner: "crash", Injected: 1e9, Hit: true}},
+			Faults:  []record.DrillFault{{Fault: spec.ParseStrike("power-off:host1"), Mode: "crash", Injected: 1e9, Hit: true}},
 			Effects: []record.DrillEffect{{Client: -1, Outage: -1, OutageFrom: 1e9, Before: 1000}}}}}
 	if got, want := drillAnswer(d), "holds: loss not known; outage that did not end while the load ran"; got != want {
 		t.Errorf("the answer is %q, want %q", got, want)
 	}
 }
 
-// A fault that could not be done has no manner: the text and the tables say so, and why.
+// A fault that could not be done has no mode: the text and the tables say so, and why.
 func TestDrillTellsAFaultThatWasNotInjected(t *testing.T) {
 	fault := record.DrillFault{Fault: spec.ParseStrike("kill:gateway-9"), Target: "kill:gateway-9", Problem: "there is no member gateway-9"}
-	struck := record.DrillFault{Fault: spec.ParseStrike("kill:primary"), Target: "rs0-1", Manner: "crash", Injected: 1e9,
+	struck := record.DrillFault{Fault: spec.ParseStrike("kill:primary"), Target: "rs0-1", Mode: "crash", Injected: 1e9,
 		Done: 1e9, Hit: true, Evidence: "its process is gone"}
 	d := &record.Drill{Specification: spec.Drill{Name: "drill"}, Head: record.Head{Status: record.Complete},
 		Verdict: record.Unknown, Rounds: []record.DrillRound{
@@ -83,6 +83,6 @@ func TestDrillTellsAFaultThatWasNotInjected(t *testing.T) {
 		}
 	}
 	if strings.Contains(b.String(), "()") {
-		t.Errorf("a manner is empty in\n%s", b.String())
+		t.Errorf("a mode is empty in\n%s", b.String())
 	}
 }
