@@ -77,7 +77,7 @@ var oldWords = []struct{ pattern, instead string }{
 	{`\bleft alone\b`, `"not changed", "skipped"`},
 	// Other words.
 	{`\bunder way\b`, `"running", "in progress"`},
-	{`\bmodes?\b`, `"failure mode"`},
+	{`\bmanners?\b`, `"failure mode"`},
 	{`\b(?:is|are|was|were|be|not|last|no|in|only|kept|left) whole\b|(?P<ok>as )?\ba whole (?P<ok>number)?`, `"complete"`},
 	{`\bshed(?:s|ding)?\b`, `"skipped", "dropped", "left out"`},
 	{`\blucky\b`, `"successful operations"`},
