@@ -54,7 +54,7 @@ var unpermitted = map[string]string{
 
 	"cmd/plimsoll/address.go":              "files that the command line names",
 	"cmd/plimsoll/agent.go":                "the token that the command line names",
-	"cmd/plimsoll/known.go":            "the list of records of this user",
+	"cmd/plimsoll/known.go":                "the list of records of this user",
 	"cmd/plimsoll/agents.go":               "directories of coordinators of this user",
 	"cmd/plimsoll/agents_kubernetes.go":    "the token that the command line names",
 	"cmd/plimsoll/ci.go":                   "files that the command line names",
