@@ -66,9 +66,9 @@ func (l *lineSearch) conclude(err error) {
 		n.Doubts = append(n.Doubts, fmt.Sprintf("the capacity changed by %s per step during the search. The rate is the one at "+
 			"its end", signed(a.Drift)))
 	}
-	if a.MissedBelow >= doubtful {
-		n.Doubts = append(n.Doubts, fmt.Sprintf("%d steps well below the line were missed. Something else than the rate slows the target "+
-			"from time to time", a.MissedBelow))
+	if a.MissedBelow >= doubtful || a.MissedBelow > 0 && a.State == search.AtLeast {
+		n.Doubts = append(n.Doubts, fmt.Sprintf("%s up to the line missed the objectives. Something else than the rate slows the target "+
+			"from time to time", figure.Plural(a.MissedBelow, "step")))
 	}
 }
 

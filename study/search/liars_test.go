@@ -283,3 +283,25 @@ func TestSearchIsRepeatable(t *testing.T) {
 		t.Errorf("with 7 steps: %+v", a)
 	}
 }
+
+// A target that misses a step now and then, whatever the rate, has an answer with a doubt, or none.
+func TestMissesAtEveryRateAreDoubted(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 7))
+	quiet := 0
+	for range 60 {
+		a, _ := drive(from(100, 1000),
+			func(rate float64, _ int) search.Outcome {
+				o := search.Outcome{Certainty: 0.995}
+				if r.Float64() < 0.3 {
+					o.Certainty = 0.005
+				}
+				return o
+			})
+		if (a.State == search.AtLeast || a.State == search.Found && a.Sure()) && a.MissedBelow == 0 {
+			quiet++
+		}
+	}
+	if t.Logf("%d of 60 answers have no doubt", quiet); quiet > 12 {
+		t.Errorf("%d of 60 targets that miss 3 of 10 steps at every rate have an answer without a doubt", quiet)
+	}
+}

@@ -81,7 +81,9 @@ type Answer struct {
 	Scatter         float64 // standard deviation of what the target carries, from step to step
 	Drift           float64 // of what it carries, per step
 	Drifts          bool    // the drift is certain
-	MissedBelow     int     // steps that were missed 5 % or more below Low
+	// MissedBelow is how many steps were missed 5 % or more below Low; of State AtLeast, those that were missed for
+	// certain up to Rate.
+	MissedBelow int
 }
 
 // ErrorOfAnswer is the probability of an answer that is wrong by more than the precision with which a search ends
@@ -456,6 +458,11 @@ func (s *Search) atLeast(rate float64, more bool) Answer {
 		rate = lower
 	}
 	a := Answer{State: AtLeast, Rate: rate, Low: rate, High: math.Inf(1), Trials: s.times(rate)}
+	for _, o := range s.outcomes {
+		if o.fails() && o.Rate <= rate && Of(o.Certainty) == Missed {
+			a.MissedBelow++
+		}
+	}
 	return ending(a, more, more || !s.confirmedAt(rate), AtLeast)
 }
 
