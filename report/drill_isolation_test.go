@@ -2,12 +2,8 @@ package report
 
 import (
 	"bytes"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/report/chart"
@@ -44,19 +40,7 @@ func TestDrillIsolation(t *testing.T) {
 	if err := (&Document{Title: "drill", Sections: []Section{s}}).Markdown(&b); err != nil {
 		t.Fatal(err)
 	}
-	path := filepath.Join("testdata", "isolation.md")
-	if *update {
-		if err := os.WriteFile(path, b.Bytes(), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if d := cmp.Diff(string(want), b.String()); d != "" {
-		t.Errorf("(-want +got, -update rewrites it):\n%s", d)
-	}
+	sameAsGolden(t, "isolation.md", b.Bytes())
 	if len(s.Figures) != 1 {
 		t.Fatalf("%d figures, want that of the one cycle", len(s.Figures))
 	}

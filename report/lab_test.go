@@ -2,7 +2,6 @@ package report
 
 import (
 	"bytes"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -26,19 +25,7 @@ func TestLab(t *testing.T) {
 	if err := (&Document{Title: "lab", Sections: labSections(r.Lab, r.LabAfter, r.Series)}).Markdown(&b); err != nil {
 		t.Fatal(err)
 	}
-	path := filepath.Join("testdata", "lab.md")
-	if *update {
-		if err := os.WriteFile(path, b.Bytes(), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if d := cmp.Diff(string(want), b.String()); d != "" {
-		t.Errorf("(-want +got, -update rewrites it):\n%s", d)
-	}
+	sameAsGolden(t, "lab.md", b.Bytes())
 	b.Reset()
 	if err := Write(&b, r, "md"); err != nil || !strings.Contains(b.String(), "### lab: hosts") {
 		t.Errorf("%v\n%s", err, b.String())

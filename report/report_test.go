@@ -56,9 +56,16 @@ func golden(t *testing.T, name string, write func(io.Writer, *record.Run) error,
 	if err := write(&b, r); err != nil {
 		t.Fatal(err)
 	}
+	sameAsGolden(t, name, b.Bytes())
+	return b.String()
+}
+
+// sameAsGolden compares a text with the golden file of a name, which -update writes.
+func sameAsGolden(t *testing.T, name string, got []byte) {
+	t.Helper()
 	file := filepath.Join("testdata", name)
 	if *update {
-		if err := os.WriteFile(file, b.Bytes(), 0o644); err != nil {
+		if err := os.WriteFile(file, got, 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -66,10 +73,9 @@ func golden(t *testing.T, name string, write func(io.Writer, *record.Run) error,
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(string(want), b.String()); diff != "" {
+	if diff := cmp.Diff(string(want), string(got)); diff != "" {
 		t.Errorf("%s changed; if it should, run with -update (-want +got):\n%s", name, diff)
 	}
-	return b.String()
 }
 
 func TestCSV(t *testing.T) {

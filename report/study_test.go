@@ -5,15 +5,11 @@ import (
 	"encoding/csv"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 	"unicode"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
@@ -150,19 +146,7 @@ func TestGoldenOutputs(t *testing.T) {
 			if err := write(&b); err != nil {
 				t.Fatal(err)
 			}
-			file := filepath.Join("testdata", name)
-			if *update {
-				if err := os.WriteFile(file, b.Bytes(), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(string(want), b.String()); diff != "" {
-				t.Errorf("%s changed; if it should, run with -update (-want +got):\n%s", name, diff)
-			}
+			sameAsGolden(t, name, b.Bytes())
 			if err := write(&failing{room: 5}); err == nil {
 				t.Error("no error although nothing could be written")
 			}

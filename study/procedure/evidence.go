@@ -175,7 +175,7 @@ func (s *seen) decide(c *counted) {
 // compare compares what was measured with the limit. A maximum or mean has no answer if an operation did not succeed,
 // as in a run ([measure.Due]).
 func (s *seen) compare(c *counted) {
-	due, bad, failed := 0.0, 0.0, c.failed
+	due, bad := 0.0, 0.0
 	for _, b := range c.blocks {
 		due, bad = due+b.Due, bad+b.Bad
 	}
@@ -186,9 +186,9 @@ func (s *seen) compare(c *counted) {
 		return
 	case c.objective.Unit != measure.UnitTime:
 		x = bad / due
-	case failed > 0:
+	case c.failed > 0:
 		s.few, s.certainty = false, plainlyMissed
-		s.why = fmt.Sprintf("%s did not succeed, so %s of all has no answer", figure.Plural(int(failed), "operation"), c.objective.Metric)
+		s.why = fmt.Sprintf("%s did not succeed, so %s of all has no answer", figure.Plural(int(c.failed), "operation"), c.objective.Metric)
 		return
 	case c.objective.Metric == "max":
 		x = float64(c.times.Max())
@@ -220,8 +220,8 @@ func (c *counted) value(due, bad float64) *float64 {
 
 // The certainties of comparisons without a test: just enough for the verdicts met and missed ([search.Of]).
 const (
-	plainlyMet    = 0.985
-	plainlyMissed = 0.025
+	plainlyMet    = 1 - search.NeededMet
+	plainlyMissed = search.NeededMissed
 )
 
 // plainly compares an objective with its limit, as the run did.

@@ -24,16 +24,16 @@ const ErrorOfStep = 0.05
 // The probability of the opposite with which a verdict is stated. It is below the error, because the dependence of the
 // blocks is estimated from few of them. A step sees too few slow moments more often than too many, so met needs more.
 const (
-	neededMet    = 0.3 * ErrorOfStep
-	neededMissed = 0.5 * ErrorOfStep
+	NeededMet    = 0.3 * ErrorOfStep
+	NeededMissed = 0.5 * ErrorOfStep
 )
 
 // Of returns the verdict for the probability that the objectives hold.
 func Of(certainty float64) Verdict {
 	switch {
-	case certainty >= 1-neededMet:
+	case certainty >= 1-NeededMet:
 		return Met
-	case certainty <= neededMissed:
+	case certainty <= NeededMissed:
 		return Missed
 	}
 	return Undecided

@@ -58,6 +58,9 @@ func (o Outcome) holds() bool { return !o.Client && !o.Few && o.Certainty >= 0.5
 // fails reports whether a step is rather missed than met.
 func (o Outcome) fails() bool { return !o.Client && !o.Few && o.Certainty < 0.5 }
 
+// missed reports whether the rate was missed for certain.
+func (o Outcome) missed() bool { return o.fails() && Of(o.Certainty) == Missed }
+
 // State is how far a search is.
 type State string
 
@@ -459,7 +462,7 @@ func (s *Search) atLeast(rate float64, more bool) Answer {
 	}
 	a := Answer{State: AtLeast, Rate: rate, Low: rate, High: math.Inf(1), Trials: s.times(rate)}
 	for _, o := range s.outcomes {
-		if o.fails() && o.Rate <= rate && Of(o.Certainty) == Missed {
+		if o.Rate <= rate && o.missed() {
 			a.MissedBelow++
 		}
 	}
@@ -490,7 +493,7 @@ func ending(a Answer, more, unfinished bool, state State) Answer {
 // missedAt reports whether a step at a rate was missed for certain.
 func (s *Search) missedAt(rate float64) bool {
 	return slices.ContainsFunc(s.outcomes, func(o Outcome) bool {
-		return o.fails() && o.Rate == rate && Of(o.Certainty) == Missed
+		return o.Rate == rate && o.missed()
 	})
 }
 
