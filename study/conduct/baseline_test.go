@@ -60,7 +60,7 @@ func TestDoubtfulCapacityIsAFinding(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !slices.ContainsFunc(s.Validity, func(f measure.Finding) bool {
-		return f.ID == "capacity-doubtful" && f.Severity == measure.Warning && strings.Contains(f.Text, "steps well below the line were missed")
+		return f.ID == "capacity-doubtful" && f.Severity == measure.Warning && strings.Contains(f.Text, "steps up to the line missed the objectives")
 	}) {
 		t.Errorf("capacity %+v, findings %+v", s.Capacity, s.Validity)
 	}
