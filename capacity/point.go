@@ -103,6 +103,12 @@ func (p *point) judgeTrial(t trial, objectives []measure.Objective) error {
 		p.behind = true
 		p.worsen(untold, why)
 	}
+	if t.searched != nil {
+		for i, o := range objectives {
+			p.judgeSearched(&p.results[i], o, t)
+		}
+		return nil
+	}
 	if len(objectives) == 0 {
 		return nil
 	}
@@ -114,10 +120,6 @@ func (p *point) judgeTrial(t trial, objectives []measure.Objective) error {
 		return unusable{t.dir + ": its latencies (latency.hlog) are missing, so objectives cannot be checked. Copy the whole directory of the record"}
 	}
 	for i, o := range objectives {
-		if t.searched != nil {
-			p.judgeSearched(&p.results[i], o, t)
-			continue
-		}
 		p.judgeObjective(&p.results[i], o, o.Evaluate(s))
 	}
 	return nil

@@ -249,7 +249,7 @@ func (o *capacityOptions) conduct(ctx context.Context, env *environment, dir str
 	}
 	l.Ask = asking(env, asked.Run)
 	if o.confirm {
-		if l.Change, err = changing(env, asked.Run.Target, l.Ask); err != nil {
+		if l.Change, err = changing(env, asked.Run.Target); err != nil {
 			return err
 		}
 	}
