@@ -39,6 +39,7 @@ func (c *session) ofEvent(o *procedure.LineOptions, l *record.LoadLine) bool {
 	default:
 		// A line with an event is near that of all members up or below it, and each step takes long.
 		o.Event, o.Base.Load.Duration = true, spec.Duration(drillFor)
+		o.Within = func(step time.Duration) time.Duration { return c.withinFor(procedure.EventSteps * step) }
 		o.Pace = search.Pace{Step: drillFor, Trial: drillFor, Around: drillAround}
 		o.Search.From, o.Search.Duration = spec.Rate(0.9*first.Rate), 0
 		highest := spec.Rate(1.1 * first.Rate)

@@ -6,6 +6,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -33,6 +34,7 @@ type breakable struct {
 	begins func(n int, dir string) error // when the n-th drill begins; nil for nothing
 	// changes changes the result of a drill at a rate; nil for none.
 	changes func(rate float64, d *record.Drill)
+	longer  time.Duration // than the load of a drill lasts, until the event has ended
 	struck  bool
 }
 
@@ -72,6 +74,9 @@ func (b *breakable) drill(ctx context.Context, asked spec.Drill, dir string) (*r
 	b.struck = true
 	r, err := b.runner.Trial(ctx, study.Request{Spec: asked.Run, Dir: filepath.Join(dir, record.RoundsDir, "1")})
 	b.struck = false
+	if err == nil {
+		err = b.runner.Clock().Sleep(ctx, b.longer)
+	}
 	if err != nil {
 		return d, err
 	}
@@ -370,5 +375,36 @@ func TestHighestRateOfAnEvent(t *testing.T) {
 	}
 	if l.Status != record.LineAtLeast || l.Limit != record.LimitHighest || strings.Contains(l.Reason, "--to") {
 		t.Errorf("%s, %s: %s", l.Status, l.Limit, l.Reason)
+	}
+}
+
+// If an event takes long, a line without enough time says how long, and with the time that it names it has a rate.
+func TestEventThatTakesLong(t *testing.T) {
+	search := func(within time.Duration) *record.LoadLine {
+		given := askedWhile(t, "kill:secondary")
+		given.Within = spec.Duration(within)
+		b := newBreakable()
+		b.longer = 100 * time.Second
+		c, err := loadline.Run(t.Context(), given, b.options(filepath.Join(t.TempDir(), "capacity")))
+		if err != nil || c.Seconds > within.Seconds()+150 {
+			t.Fatalf("%v, %+v", err, c)
+		}
+		return &c.Lines[1]
+	}
+	l := search(7 * time.Minute)
+	why := l.Problem
+	if l.Has() {
+		why = strings.Join(l.Doubts, "\n")
+	}
+	said := regexp.MustCompile(`a drill takes 2m9s, and the time was enough for \d; use --within (\w+),`).FindStringSubmatch(why)
+	if l.Status != record.LineUndecided || said == nil {
+		t.Fatalf("%s, %v/s: %q, %q", l.Status, l.Rate, l.Problem, l.Doubts)
+	}
+	enough, err := time.ParseDuration(said[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if l = search(enough); l.Status != record.LineFound || math.Abs(l.Rate/truth()-1) > 0.15 {
+		t.Errorf("with %v: %s, %v/s (truth %.0f): %q, %q", enough, l.Status, l.Rate, truth(), l.Problem, l.Doubts)
 	}
 }

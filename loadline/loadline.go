@@ -221,29 +221,42 @@ func (c *session) warmup() time.Duration {
 	return min(max((c.asked.Within.Std()/60).Truncate(time.Second), time.Second), 2*time.Second)
 }
 
+// mostOfFirst is the most time for the line of all members up beside other lines. Its steps are not longer with more.
+const mostOfFirst = 15 * time.Minute
+
 // budget is the time for a line: the first one has as much as two others.
 func (c *session) budget(i int) time.Duration {
 	shares := len(c.Result.Lines) - i
 	left := c.asked.Within.Std() - c.o.Run.Now().Sub(c.began)
 	if i == 0 && shares > 1 {
-		return left * 2 / time.Duration(shares+1)
+		return min(mostOfFirst, left*2/time.Duration(shares+1))
 	}
 	return left / time.Duration(shares)
 }
 
-// estimate is the planned time of the lines that are left, without loading data. That of all members up is between the
-// time of a search whose answer is soon sure, and all there is. Lines with events take the time that is left.
+// withinFor is the time for all lines with which one with an event has so much, in whole minutes.
+func (c *session) withinFor(line time.Duration) time.Duration {
+	events := time.Duration(len(c.Result.Lines) - 1)
+	return (min(line*(events+2), line*events+mostOfFirst) + time.Minute - 1).Truncate(time.Minute)
+}
+
+// estimate is the planned time of the lines that are left, without loading data. Lines with events take the time that
+// is left.
 func (c *session) estimate() time.Duration {
 	c.began = c.o.Run.Now()
 	if c.Result.Lines[0].Ended() {
 		return c.asked.Within.Std()
 	}
 	first := c.budget(0)
-	pace := search.PaceWithin(first, c.around())
+	return c.asked.Within.Std() - first + c.pace(first).Time(first)
+}
+
+// pace are the times of the line of all members up. If steps have a length, trials have it too.
+func (c *session) pace(budget time.Duration) search.Pace {
 	if d := c.asked.Search.Duration.Std(); d > 0 {
-		pace = search.Pace{Step: d, Trial: d, Around: c.around()}
+		return search.Pace{Step: d, Trial: d, Around: c.around()}
 	}
-	return c.asked.Within.Std() - (first-min(first, pace.Time()))/2
+	return search.PaceWithin(budget, c.around())
 }
 
 // find searches a line.
@@ -252,7 +265,7 @@ func (c *session) find(ctx context.Context, i int) error {
 	budget, began := c.budget(i), c.o.Run.Now()
 	c.done = slices.Clone(l.Steps)
 	o := procedure.LineOptions{Name: l.Name, Base: c.base(), Objectives: c.asked.Objectives, Search: c.asked.Search,
-		Pace: search.PaceWithin(budget, c.around()), Left: func() time.Duration { return budget - c.o.Run.Now().Sub(began) },
+		Pace: c.pace(budget), Budget: budget, Left: func() time.Duration { return budget - c.o.Run.Now().Sub(began) },
 		Done: func(now record.LoadLine) { c.update(i, now) }}
 	perform := func(ctx context.Context, s procedure.Step) (procedure.StepResult, error) { return c.run(ctx, i, s) }
 	if i > 0 {

@@ -29,8 +29,10 @@ type bench struct {
 	before func(n int) error // before the n-th step; nil for nothing
 }
 
-func newBench() *bench {
-	b := &bench{runner: simulatedtest.New(queueing, 3)}
+func newBench() *bench { return benchOf(queueing) }
+
+func benchOf(g simulatedtest.Target) *bench {
+	b := &bench{runner: simulatedtest.New(g, 3)}
 	b.runner.Write = true
 	return b
 }
@@ -156,5 +158,43 @@ func TestKilledSearchContinues(t *testing.T) {
 	if _, err := loadline.Resume(t.Context(), nil, again.options(killed)); err == nil ||
 		!strings.Contains(err.Error(), "--file") {
 		t.Errorf("a record of nobody's: %v", err)
+	}
+}
+
+// A line that was found and is not sure gets more trials, and keeps those that it has. One that is sure is left alone.
+func TestLineThatIsNotSureContinues(t *testing.T) {
+	noisy := queueing
+	noisy.Noise = 0.06
+	for name, x := range map[string]struct {
+		target simulatedtest.Target
+		sure   bool
+	}{"noisy": {noisy, false}, "quiet": {queueing, true}} {
+		t.Run(name, func(t *testing.T) {
+			dir, b, given := filepath.Join(t.TempDir(), "capacity"), benchOf(x.target), asked(t)
+			before, err := loadline.Run(t.Context(), given, b.options(dir))
+			if err != nil || before.Lines[0].Status != record.LineFound || before.Lines[0].Sure() != x.sure {
+				t.Fatalf("%v, %+v", err, before)
+			}
+			had, runs := before.Lines[0], b.runs
+			c, err := loadline.Resume(t.Context(), &given, b.options(dir))
+			if err != nil || c.Lines[0].Status != record.LineFound || len(c.Lines[0].Steps) < len(had.Steps) {
+				t.Fatalf("%v, %+v", err, c)
+			}
+			l := c.Lines[0]
+			for i, s := range had.Steps {
+				if now := l.Steps[i]; now.Record != s.Record || now.Verdict != s.Verdict || now.Offered != s.Offered {
+					t.Errorf("step %d was %+v and is %+v", i+1, s, now)
+				}
+			}
+			if more := len(l.Steps) - len(had.Steps); more != b.runs-runs || (more == 0) != x.sure {
+				t.Errorf("%d more steps in %d runs", more, b.runs-runs)
+			}
+			if !x.sure && *l.Wrong >= *had.Wrong {
+				t.Errorf("wrong with %v after more trials, before with %v", *l.Wrong, *had.Wrong)
+			}
+			if doubted := len(l.Doubts) > 0; doubted == l.Sure() {
+				t.Errorf("wrong with %v, and the doubts are %q", *l.Wrong, l.Doubts)
+			}
+		})
 	}
 }

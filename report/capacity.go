@@ -83,7 +83,7 @@ func capacityDocument(c *record.Capacity, on *capacityFiles) *Document {
 		Findings: findingPoints(validity), Facts: capacityFacts(c), Tiles: capacityTiles(c)}
 	d.Brief = doubt(validity)
 	for i := range c.Lines {
-		if l := &c.Lines[i]; unknown(*l) {
+		if l := &c.Lines[i]; unknown(*l) && (l != headLine(c) || l.Problem == "") { // the first sentence has it
 			d.Findings = append(d.Findings, Point{Warn, "warning", l.Name + ": " + cmp.Or(l.Problem, l.Reason, string(l.Status))})
 		}
 	}
@@ -276,7 +276,10 @@ func capacityAnswer(c *record.Capacity) string {
 		return "The deployment does not hold " + with + " at any rate that was tried" + while(c, l) + allUp(c, l)
 	case !l.Has():
 		text := "It is not known how much load the deployment carries with " + with + while(c, l)
-		if l.Limit == record.LimitClient {
+		switch {
+		case l.Problem != "":
+			text += ": " + strings.TrimSuffix(l.Problem, ".")
+		case l.Limit == record.LimitClient:
 			text += ": the load generator was the limit"
 		}
 		return text + allUp(c, l)

@@ -22,10 +22,13 @@ type LineOptions struct {
 	Objectives []string
 	Search     spec.CapacitySearch
 	Pace       search.Pace
-	// Left returns how much time is left, nil without a limit.
-	Left func() time.Duration
-	// Event says that each step is a drill.
-	Event bool
+	// Budget is the time for the line, and Left returns how much of it is left, nil without a limit.
+	Budget time.Duration
+	Left   func() time.Duration
+	// Event says that each step is a drill. Within returns the time for all lines that this one needs, if a step takes so
+	// long; nil if that is not known.
+	Event  bool
+	Within func(step time.Duration) time.Duration
 	// Done is called after each step, and again when the line has ended; nil for nothing.
 	Done func(record.LoadLine)
 }
@@ -94,7 +97,7 @@ func Line(ctx context.Context, o LineOptions, perform Perform) (record.LoadLine,
 	}
 	l.search = search.New(search.Options{From: from, To: float64(o.Search.To), Growth: o.Search.Growth,
 		Precision: float64(o.Search.Precision), Confirm: int(o.Search.Confirm),
-		Least: min(search.Planned, int(o.Search.Steps)), Most: int(o.Search.Steps)})
+		Least: least(o), Most: int(o.Search.Steps)})
 	for err == nil {
 		l.fit()
 		next, more := l.search.Next()
@@ -107,29 +110,53 @@ func Line(ctx context.Context, o LineOptions, perform Perform) (record.LoadLine,
 	return l.line, err
 }
 
+// EventSteps is how many steps a line with an event needs, if its rate is below the highest one.
+const EventSteps = 8
+
+// least is how many steps are made at least, so that the plan is right. One of a line with an event takes long, and its
+// plan is the time that is left.
+func least(o LineOptions) int {
+	if o.Event {
+		return 0
+	}
+	return min(o.Pace.Least(o.Budget), int(o.Search.Steps))
+}
+
+// stepTime is how long a step with an event takes: as long as those so far, and before the first one as planned.
+func (l *lineSearch) stepTime() time.Duration {
+	if len(l.line.Steps) == 0 {
+		return l.o.Pace.Trial + l.o.Pace.Around
+	}
+	took := 0.0
+	for _, s := range l.line.Steps {
+		took += s.Seconds
+	}
+	return time.Duration(took / float64(len(l.line.Steps)) * float64(time.Second))
+}
+
 // fit limits the steps to those that there is time for.
 func (l *lineSearch) fit() {
 	if l.o.Left == nil {
 		return
 	}
-	done, took, around, measured := 0, 0.0, 0.0, 0
+	done, around, measured := 0, 0.0, 0
 	for _, s := range l.line.Steps {
 		if s.Phase != "probe" {
-			done, took = done+1, took+s.Seconds
+			done++
 		}
 		if s.Measured > 0 {
 			measured, around = measured+1, around+s.Seconds-s.Measured
 		}
 	}
-	if measured > 0 { // what is around a step depends on the target
+	if measured > 0 && !l.o.Event { // what is around a step depends on the target
 		l.o.Pace.Around = time.Duration(around / float64(measured) * float64(time.Second))
 	}
 	each := l.o.Pace.Trial + l.o.Pace.Around
 	if l.search.Confirmed() == 0 {
 		each = l.o.Pace.Step + l.o.Pace.Around
 	}
-	if l.o.Event && done > 0 { // redundancy returns when it does
-		each = max(each, time.Duration(took/float64(done)*float64(time.Second)))
+	if l.o.Event {
+		each = l.stepTime()
 	}
 	fits := int(l.o.Left() / max(each, time.Millisecond))
 	l.search.Limit(min(int(l.o.Search.Steps), done+max(0, fits)))

@@ -8,6 +8,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/study/search"
 )
 
@@ -56,7 +57,11 @@ func (l *lineSearch) conclude(err error) {
 		if n.Rate == 0 {
 			n.Low, n.High = nil, nil
 		}
-		n.Doubts = append(n.Doubts, l.unconfirmed())
+		if why := l.unconfirmed(); n.Rate > 0 {
+			n.Doubts = append(n.Doubts, why)
+		} else {
+			n.Problem = why
+		}
 	}
 	if err != nil {
 		n.Problem = "the search ended early: " + err.Error()
@@ -87,7 +92,12 @@ func (l *lineSearch) unconfirmed() string {
 		return "the load generator was the limit of " + figure.Plural(clients, "confirming trial") +
 			", so the line is not confirmed. Use a less busy machine"
 	}
-	if l.line.Rate == 0 {
+	switch {
+	case l.o.Event && l.o.Within != nil:
+		each := l.stepTime()
+		return fmt.Sprintf("a drill takes %s, and the time was enough for %d; use --within %s, or continue with plimsoll capacity resume",
+			spec.Duration(each.Round(time.Second)), len(l.line.Steps), spec.Duration(l.o.Within(each)))
+	case l.line.Rate == 0:
 		return "the steps were not enough to find a rate that holds"
 	}
 	return "the time was not enough for the confirming trials"

@@ -33,7 +33,25 @@ func PaceWithin(within, around time.Duration) Pace {
 	return Pace{shortestStep, min(max(trial.Truncate(time.Second), shortestStep), trialSteps*shortestStep), around}
 }
 
-// Time is the time of a search that needs no further trials.
-func (p Pace) Time() time.Duration {
-	return (1+Planned-plannedTrials)*p.Step + plannedTrials*p.Trial + (1+Planned)*p.Around
+// leastShare is the share of the time that a search uses at least, so that its plan is right although nobody knows
+// before how much the target scatters. More trials make the answer more precise.
+const leastShare = 2.0 / 3
+
+// Least is how many steps a search within a time makes at least.
+func (p Pace) Least(within time.Duration) int {
+	each := p.Trial + p.Around
+	further := time.Duration(leastShare*float64(within)) - p.time(Planned)
+	return Planned + int(max(0, (further+each-1)/max(1, each)))
+}
+
+// Time is the planned time of a search that ends within a time: between that of one whose answer is soon sure, and all
+// there is.
+func (p Pace) Time(within time.Duration) time.Duration {
+	return (min(within, p.time(p.Least(within))) + within) / 2
+}
+
+// time is the time of a search with so many steps besides the closed loop.
+func (p Pace) time(steps int) time.Duration {
+	trials := steps - Planned + plannedTrials
+	return (1+Planned-plannedTrials)*p.Step + time.Duration(trials)*p.Trial + time.Duration(1+steps)*p.Around
 }

@@ -127,6 +127,7 @@ const (
 	narrowEnough = 2   // so many times the precision is near enough for confirming trials
 	nearest      = 0.6 // distance of a confirming trial from the answer, in precisions
 	farthest     = 0.12
+	mostAbove    = 4 // so many times a rate that was missed may the first one be, while lower ones were not tried
 	mostClient   = 2 // trials at a rate that the load generator limits although it held once
 	mostHeld     = 3 // trials just above an answer that hold in a row
 	mostFailed   = 3 // trials just below an answer that fail in a row
@@ -184,8 +185,9 @@ func (s *Search) down(high float64) (Step, bool) {
 	if downs >= mostDown || last.Few && downs > 0 || high < 2 {
 		return Step{}, false
 	}
-	// One disturbance of the first step must not lead far away.
-	if !last.Client && !last.Few && (len(s.outcomes) == 1 || Of(last.Certainty) == Undecided) && s.times(last.Rate) < 2 {
+	// One disturbance of the first step must not lead far away, unless there are too few steps to find a rate then.
+	if !last.Client && !last.Few && (len(s.outcomes) == 1 || Of(last.Certainty) == Undecided) && s.times(last.Rate) < 2 &&
+		s.o.Most-len(s.outcomes) > mostDown {
 		return s.step(Ramp, last.Rate), true
 	}
 	return s.step(Ramp, high/descent[min(downs, len(descent)-1)]), true
@@ -423,7 +425,7 @@ func (s *Search) Answer() Answer {
 		case slices.ContainsFunc(s.outcomes, func(o Outcome) bool { return o.Few }):
 			a.State = Few
 		case client > 0 && client == high, // below that, the load generator was the limit, and not the target
-			len(s.outcomes) >= s.o.Most && !s.missedAt(high): // there were not enough steps to see it
+			len(s.outcomes) >= s.o.Most && (!s.missedAt(high) || s.outcomes[0].Rate < mostAbove*high): // too few steps to see it
 			a.State = Open
 		}
 		return ending(a, more, more, a.State)
