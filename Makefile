@@ -197,7 +197,7 @@ reference: ## docs/reference, generated from the code
 	$(GO) test ./internal/repotest -run '^TestReferenceOfFindings$$' -count=1 -findings
 	$(GO) test ./liars -run '^TestPageIsRendered$$' -count=1 -update
 
-pictures: ## docs/pictures, made of the records in docs/pictures/records and of those that tests write (with chromium)
+pictures: ## docs/pictures, made of the records in docs/pictures/records (with chromium)
 	mkdir -p docs/pictures
 	$(GO) test ./e2e/browser -run '^TestPictures$$' -count=1 -update
 	$(GO) test ./cmd/plimsoll -run '^TestTerminalPicture$$' -count=1 -update
