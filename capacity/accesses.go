@@ -36,9 +36,9 @@ func sharesOf(f *own.Found) *[]class {
 	return &list
 }
 
-// AccessesOf reads the requests of a built-in workload ([KeysOf]) or of a workload file: its documents, its indexes and
+// accessesOf reads the requests of a built-in workload ([KeysOf]) or of a workload file: its documents, its indexes and
 // the choosers of its keys. It fails if operations find documents in another way than by key.
-func AccessesOf(asked spec.Workload) (Accesses, error) {
+func accessesOf(asked spec.Workload) (Accesses, error) {
 	if asked.Text() == "" {
 		k, err := KeysOf(asked)
 		return Accesses{[]access{{Keys: k, share: 1}}}, err

@@ -38,7 +38,7 @@ operations:
 func TestFileAgainstExactLRU(t *testing.T) {
 	t.Parallel()
 	asked := fileWorkload(ordersFile)
-	a, err := AccessesOf(asked)
+	a, err := accessesOf(asked)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -120,7 +120,7 @@ func TestAccessesOfFiles(t *testing.T) {
 		"a variable":         head + ops("{let: {k: {$zipf: c}}, update: c, filter: {_id: {$var: k}}, with: {$set: {b: 1}}}"),
 		"with another field": head + ops("{findOne: c, filter: {b: 1, _id: {$zipf: c}}}"),
 	} {
-		a, err := AccessesOf(fileWorkload(text))
+		a, err := accessesOf(fileWorkload(text))
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
@@ -143,7 +143,7 @@ func TestAccessesOfFiles(t *testing.T) {
 		"last takes the _id from an earlier":                      head + ops("{sequence: [{find: c, filter: {b: 3}, as: x}, {name: last, findOne: c, filter: {_id: {$var: x._id}}}]}"),
 		"count-c finds documents by b":                            head + ops("{count: c, filter: {b: 3}}"),
 	} {
-		if _, err := AccessesOf(fileWorkload(text)); err == nil || !strings.Contains(err.Error(), want) ||
+		if _, err := accessesOf(fileWorkload(text)); err == nil || !strings.Contains(err.Error(), want) ||
 			!strings.HasPrefix(err.Error(), "workload orders: ") {
 			t.Errorf("want %q, got %v", want, err)
 		}
@@ -173,7 +173,7 @@ func TestFoundByIndexAgainstExactLRU(t *testing.T) {
 		"choices":          {"{$choose: {of: {1: 1, 2: 3, 3: 6}}}", ", limit: 200"},
 	} {
 		asked := fileWorkload(strings.NewReplacer("VALUE", c.value, " LIMIT", c.limit).Replace(byIndexFile))
-		a, err := AccessesOf(asked)
+		a, err := accessesOf(asked)
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
@@ -247,7 +247,7 @@ func TestAccessesOfExamples(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = AccessesOf(fileWorkload(string(text)))
+		_, err = accessesOf(fileWorkload(string(text)))
 		want := reasons[strings.TrimSuffix(filepath.Base(file), ".yaml")]
 		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", file, err, want)

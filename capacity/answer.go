@@ -208,7 +208,7 @@ func (s *sizer) size(shards int, decides string, memory float64) record.SizeAnsw
 	a.Nodes = a.Shards*a.Copies + a.Spare
 	if memory == 0 {
 		if cache := s.cacheFor(shards); cache > 0 {
-			memory = MemoryFor(cache)
+			memory = memoryFor(cache)
 		}
 	}
 	if memory > 0 {

@@ -25,8 +25,8 @@ func WiredTigerCache(memory float64) float64 {
 	return max(0.5*(memory-(1<<30)), 256<<20)
 }
 
-// MemoryFor is the inverse of [WiredTigerCache]. Below 256 MiB it returns the memory at which the cache begins to grow.
-func MemoryFor(cache float64) float64 { return 2*max(cache, 256<<20) + (1 << 30) }
+// memoryFor is the inverse of [WiredTigerCache]. Below 256 MiB it returns the memory at which the cache begins to grow.
+func memoryFor(cache float64) float64 { return 2*max(cache, 256<<20) + (1 << 30) }
 
 // WiredTiger is the cache of a mongod of this size. The other figures are MongoDB's defaults for storage engine version
 // 12: eviction_target, from which pages are evicted, and leaf_page_max of a collection, before compression, and of an

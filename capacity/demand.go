@@ -199,7 +199,7 @@ func (s *sizer) characterise(d *demand) error {
 	if j := spec.Durability.Journal; j != nil {
 		d.durable = *j
 	}
-	keys, err := AccessesOf(spec.Workload)
+	keys, err := accessesOf(spec.Workload)
 	if err != nil {
 		s.doubt("no-memory-model", measure.Warning, "%v. The answer has no memory. Measure with the planned data on each node, and plan nodes like it", err)
 		d.out.Memory = nil
@@ -236,7 +236,7 @@ func (d *demand) machine(given Deployment, run *record.Run) error {
 			figure.Bytes(int64(d.cache)))
 	}
 	if d.memory == 0 && d.cache > 0 {
-		d.memory = MemoryFor(d.cache)
+		d.memory = memoryFor(d.cache)
 	}
 	m.Cache = int64(d.cache)
 	d.out.Memory = m

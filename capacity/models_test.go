@@ -50,7 +50,7 @@ func TestWiredTigerCache(t *testing.T) {
 		}
 	}
 	for _, cache := range []float64{256 << 20, gib, 31.5 * gib} {
-		if got := WiredTigerCache(MemoryFor(cache)); got != cache {
+		if got := WiredTigerCache(memoryFor(cache)); got != cache {
 			t.Errorf("a cache of %v needs memory that gives one of %v", cache, got)
 		}
 	}

@@ -19,9 +19,9 @@ type Class struct {
 	Provenance string        // source of the limit
 }
 
-// Classes returns all classes, the fastest first. The limits are orders of magnitude, from the named documents and
+// classes returns all classes, the fastest first. The limits are orders of magnitude, from the named documents and
 // samples and from the physics of the devices.
-func Classes() []Class {
+func classes() []Class {
 	return []Class{
 		{"memory, or a cache without flushes", 15 * time.Microsecond,
 			"no persistent storage is so fast: do not trust it without a power cut test",
@@ -58,7 +58,7 @@ func classOf(journal *record.ProbeJournalResult, p *record.Probe) *record.ProbeC
 		which = fmt.Sprintf("%s of %s with one client, and with more clients", which, figure.Duration(typical))
 		typical = others
 	}
-	for _, c := range Classes() {
+	for _, c := range classes() {
 		if typical >= c.Below {
 			continue
 		}
@@ -111,9 +111,9 @@ func oddFlush(p *record.Probe, one time.Duration) (others time.Duration, steps i
 	return others, len(list), apart && classAt(one) != classAt(others)
 }
 
-// classAt returns the place of the class of a flush in [Classes].
+// classAt returns the place of the class of a flush in [classes].
 func classAt(typical time.Duration) int {
-	return slices.IndexFunc(Classes(), func(c Class) bool { return typical < c.Below })
+	return slices.IndexFunc(classes(), func(c Class) bool { return typical < c.Below })
 }
 
 // doubtOddFlush adds a finding about the step with one client.

@@ -21,7 +21,7 @@ import (
 
 // conclude computes verdict, findings, class and objectives, and writes the record.
 func (p *probe) conclude() error {
-	p.out.Verdict, _ = Overall(p.out.Durability)
+	p.out.Verdict, _ = overall(p.out.Durability)
 	p.doubts()
 	p.out.Class = nil
 	if j := p.out.Journal; j != nil {

@@ -120,9 +120,9 @@ func plausible(b record.ProbeBlock, s syncTimes) (verdict record.ProbeVerdict, t
 	return record.NotProvable, fmt.Sprintf("%s. %s is %s, whose speed depends on the devices below it", fact, b.Name, what)
 }
 
-// Overall returns the verdict of all grades, and the grades that decide it. It is the worst of lying and suspicious. It
+// overall returns the verdict of all grades, and the grades that decide it. It is the worst of lying and suspicious. It
 // is honest only if grade A, C or D is, because a plausible speed (B) proves nothing.
-func Overall(list []record.ProbeDurability) (verdict record.ProbeVerdict, grades string) {
+func overall(list []record.ProbeDurability) (verdict record.ProbeVerdict, grades string) {
 	for _, word := range []record.ProbeVerdict{record.Lying, record.Suspicious, record.Honest} {
 		var names []string
 		for _, d := range list {

@@ -144,7 +144,7 @@ func (p *probe) account(ctx context.Context) error {
 	}
 	p.out.Durability = append(p.out.Durability, gradeA(p.out.Storage, layers, flush.Count()),
 		p.gradeB(before, after, flush))
-	p.out.Verdict, _ = Overall(p.out.Durability)
+	p.out.Verdict, _ = overall(p.out.Durability)
 	return nil
 }
 

@@ -225,7 +225,7 @@ func TestOverall(t *testing.T) {
 		record.Honest:      {d("A", record.Honest), d("B", record.NotProvable)},
 		record.NotProvable: {d("A", record.NotProvable), d("B", record.Honest)},
 	} {
-		if got, _ := Overall(list); got != want {
+		if got, _ := overall(list); got != want {
 			t.Errorf("%+v: %s", list, got)
 		}
 	}
@@ -294,7 +294,7 @@ func TestStall(t *testing.T) {
 // Every class has a place, and a result is in exactly one.
 func TestClasses(t *testing.T) {
 	last := time.Duration(0)
-	for _, c := range Classes() {
+	for _, c := range classes() {
 		if c.Below <= last || c.Name == "" || c.Use == "" || c.Provenance == "" {
 			t.Errorf("%+v", c)
 		}

@@ -143,8 +143,8 @@ func checkRates(s *record.ProbeSpec) error {
 	return nil
 }
 
-// Doubling returns 1, 2, 4 … and most as the last one.
-func Doubling(most int) []int {
+// doubling returns 1, 2, 4 … and most as the last one.
+func doubling(most int) []int {
 	var list []int
 	for n := 1; n < most; n *= 2 {
 		list = append(list, n)
@@ -157,7 +157,7 @@ func Ramp(s record.ProbeSpec) []int {
 	if len(s.Ramp) > 0 {
 		return s.Ramp
 	}
-	return Doubling(s.Threads)
+	return doubling(s.Threads)
 }
 
 // Estimate returns the number and the duration of the steps of a specification, without the writing of test files.

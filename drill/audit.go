@@ -257,7 +257,7 @@ func (a *auditor) backups(ctx context.Context, r *round) (list []ledger.Copy) {
 		f := r.result.Faults[i]
 		name := "the backup of " + f.Target
 		known := func(c ledger.Copy) bool { return c.Name() == name }
-		if f.Fault.Action != fault.Backup || f.Event == nil || f.Event.Outcome != record.EventCompleted ||
+		if f.Fault.Name != fault.Backup || f.Event == nil || f.Event.Outcome != record.EventCompleted ||
 			slices.ContainsFunc(list, known) {
 			continue
 		}

@@ -262,7 +262,7 @@ func (nobody) Scan(context.Context, string, func([]byte) error) error { return n
 func TestEffectsPerClient(t *testing.T) {
 	ops := operationsOf(t, 2, 8)
 	out := &record.DrillRound{WindowEnd: int64(20 * time.Second),
-		Faults: []record.DrillFault{{Fault: spec.ParseStrike("cut:n1"), Injected: int64(10 * time.Second)}}}
+		Faults: []record.DrillFault{{Fault: spec.ParseAction("cut:n1"), Injected: int64(10 * time.Second)}}}
 	named := func(c course) []course { c.class, c.writes = "insert", true; return []course{c} }
 	ops.perClient = [][]course{
 		named(made(20*time.Second, time.Millisecond, 10*time.Second, 12*time.Second)),

@@ -74,10 +74,10 @@ func Check(asked spec.Drill) error {
 			continue // spec checked it
 		}
 		if err := fault.Check(f); err != nil {
-			errs = append(errs, fmt.Errorf("fault: %q: %w", f.Strike, err))
-		} else if !lab && asked.Platform == "" && !fault.Find(f.Strike.Action).Plain {
+			errs = append(errs, fmt.Errorf("fault: %q: %w", f.Action, err))
+		} else if !lab && asked.Platform == "" && !fault.Find(f.Action.Name).Plain {
 			errs = append(errs, fmt.Errorf("faults: on a target that is not a lab, a drill needs the commands that inject %s. "+
-				"Name a platform file (--platform), or set external: true and inject the fault yourself", f.Strike))
+				"Name a platform file (--platform), or set external: true and inject the fault yourself", f.Action))
 		}
 	}
 	return errors.Join(errs...)

@@ -120,8 +120,8 @@ func (l *hangingLab) ReadBackup(ctx context.Context, _ string) (*lab.MemberReadi
 func (l *hangingLab) Fail(ctx context.Context, f spec.Fault, _ time.Duration) (record.LabFault, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	one := record.LabFault{Action: f.Strike.Action, Target: "rs0-1"}
-	if f.Strike.Action != fault.Backup {
+	one := record.LabFault{Action: f.Action.Name, Target: "rs0-1"}
+	if f.Action.Name != fault.Backup {
 		one.ID = 1
 		l.faults = []record.LabFault{one}
 		_ = l.process.Process.Kill()

@@ -44,7 +44,7 @@ func TestStepDownStrikesNobody(t *testing.T) {
 	began := time.Now()
 	injecting := newScheduler(&runner{}, spec.Drill{}, &target{before: labOfSets("rs0", 3), lab: noLab{}}, nil)
 	for _, name := range []string{fault.StepDown, fault.Kill} {
-		f := &roundFault{spec: spec.Fault{Strike: spec.Strike{Action: name, Target: "primary"}},
+		f := &roundFault{spec: spec.Fault{Action: spec.Action{Name: name, Target: "primary"}},
 			Injection: platform.Injection{Effective: time.Now(), TakesDown: name == fault.Kill, Unseats: true},
 			struck:    injecting.target.before.Members[:1]}
 		f.Requested = began

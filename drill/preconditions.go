@@ -90,19 +90,19 @@ func wasInPlace(before record.Lab, f record.LabFault) bool {
 // up. Which listed members do not vote is not known, so those that are up may be among them.
 func minority(before record.Lab, faults []spec.Fault, voting int) string {
 	for _, f := range faults {
-		a := fault.Find(f.Strike.Action)
+		a := fault.Find(f.Action.Name)
 		if a == nil || !a.TakesDown {
 			continue
 		}
 		for _, name := range setsOf(before) {
-			listed, up, hit := targetIn(before, name, f.Strike.Target)
+			listed, up, hit := targetIn(before, name, f.Action.Target)
 			votes := listed
 			if voting > 0 {
 				votes = voting
 			}
 			left := up - max(0, listed-votes) - 1
 			if hit && votes > 1 && listed >= votes && left <= votes/2 {
-				return fmt.Sprintf("%s leaves %d of %d members of %s, less than a majority", f.Strike, left, votes, name)
+				return fmt.Sprintf("%s leaves %d of %d members of %s, less than a majority", f.Action, left, votes, name)
 			}
 		}
 	}

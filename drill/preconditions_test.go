@@ -51,7 +51,7 @@ func TestDeploymentIsWhole(t *testing.T) {
 		}
 	}
 	two := record.Lab{Members: []record.LabMember{member("a", "running"), member("b", "running")}}
-	kill := []spec.Fault{{Strike: spec.ParseStrike("kill:secondary")}}
+	kill := []spec.Fault{{Action: spec.ParseAction("kill:secondary")}}
 	if minority(two, kill, 2) == "" || minority(two, kill, 3) != "" {
 		t.Error("members that are not listed do not count")
 	}
@@ -63,7 +63,7 @@ func TestDeploymentIsWhole(t *testing.T) {
 	}
 	on := record.Lab{Members: []record.LabMember{member("a", "running"), member("b", "running")}}
 	on.Members[0].Host, on.Members[1].Host = "n1", "n2"
-	power := []spec.Fault{{Strike: spec.ParseStrike("power-off:n1")}}
+	power := []spec.Fault{{Action: spec.ParseAction("power-off:n1")}}
 	if minority(on, power, 0) == "" {
 		t.Error("the host of a member of two takes no majority")
 	}

@@ -129,7 +129,7 @@ func TestSetsAreJudgedByThemselves(t *testing.T) {
 	kill := func(l record.Lab, members ...record.LabMember) *scheduler {
 		b := newScheduler(&runner{}, spec.Drill{}, &target{before: l, lab: noLab{}}, nil)
 		for _, m := range members {
-			b.add(&roundFault{spec: spec.Fault{Strike: spec.Strike{Action: fault.Kill, Target: m.Name}},
+			b.add(&roundFault{spec: spec.Fault{Action: spec.Action{Name: fault.Kill, Target: m.Name}},
 				Injection: platform.Injection{Effective: time.Now(), TakesDown: true, Unseats: true},
 				struck:    []record.LabMember{m}})
 		}

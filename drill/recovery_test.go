@@ -50,7 +50,7 @@ func TestUnhealedFaultIsNotRestored(t *testing.T) {
 	if got, want := r.missing(now, lag{}), "pause rs0-1 is still in place"; got != want {
 		t.Errorf("missing is %q, want %q", got, want)
 	}
-	stays := &roundFault{spec: spec.Fault{Strike: spec.ParseStrike("pause:rs0-1"), Stay: true},
+	stays := &roundFault{spec: spec.Fault{Action: spec.ParseAction("pause:rs0-1"), Stay: true},
 		Injection: platform.Injection{Effective: time.Now()}}
 	stays.ID = 3
 	r.scheduler.add(stays)

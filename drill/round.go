@@ -302,7 +302,7 @@ func (r *round) checkPlacement(ctx context.Context) {
 	own := &r.operations.observed
 	now, err := r.target.placement(ctx, r.spec.Run.Database, own.wrapped.Collections())
 	if slices.ContainsFunc(r.spec.Faults, func(f spec.Fault) bool {
-		return f.Strike.Action == fault.ChunkMigration
+		return f.Action.Name == fault.ChunkMigration
 	}) {
 		return // it was planned
 	}

@@ -91,7 +91,7 @@ func (b *scheduler) start(ctx, after context.Context, loadBegan time.Time) {
 
 // isEvent reports whether a fault is planned maintenance, which ends by itself.
 func isEvent(f spec.Fault) bool {
-	a := fault.Find(f.Strike.Action)
+	a := fault.Find(f.Action.Name)
 	return f.Exec == nil && a != nil && a.Event
 }
 
@@ -151,14 +151,14 @@ func (b *scheduler) run(ctx, after context.Context, asked spec.Fault, due, until
 	b.add(f)
 	if err != nil {
 		b.locked(func() { f.problem = err.Error() })
-		b.progress.Note(fmt.Sprintf("fault not injected: %s: %v", asked.Strike, err))
+		b.progress.Note(fmt.Sprintf("fault not injected: %s: %v", asked.Action, err))
 		return
 	}
 	if asked.For > 0 {
 		until = f.Effective.Add(asked.For.Std()) // the injection itself may take a while
 	}
 	b.progress.enter(record.StageBroken)
-	b.progress.note("fault", fmt.Sprintf("fault injected: %s on %s", asked.Strike, f.Target))
+	b.progress.note("fault", fmt.Sprintf("fault injected: %s on %s", asked.Action, f.Target))
 	b.verify(ctx, f, until)
 	if !f.Lasts { // there is nothing to heal
 		b.locked(func() { f.Healed = f.Effective })
@@ -182,8 +182,8 @@ func (b *scheduler) run(ctx, after context.Context, asked spec.Fault, due, until
 // event runs a planned event until its end or its limit, verifies it, and removes what it left behind after the load.
 func (b *scheduler) event(ctx, after context.Context, f *roundFault, over func()) {
 	b.progress.enter(record.StageBroken)
-	b.progress.note("event", "event begun: "+f.spec.Strike.String())
-	ending := wait.Wait{Name: "end of " + f.spec.Strike.String() + " within the measured time and the time for recovery (--recovery)",
+	b.progress.note("event", "event begun: "+f.spec.Action.String())
+	ending := wait.Wait{Name: "end of " + f.spec.Action.String() + " within the measured time and the time for recovery (--recovery)",
 		Limit: time.Until(b.latest)}
 	err := ending.Do(ctx, func(ctx context.Context) error { return b.injectIn(ctx, f) })
 	b.locked(func() {
@@ -194,9 +194,9 @@ func (b *scheduler) event(ctx, after context.Context, f *roundFault, over func()
 	})
 	b.add(f)
 	if err != nil {
-		b.progress.Note(fmt.Sprintf("event failed: %s: %v", f.spec.Strike, err))
+		b.progress.Note(fmt.Sprintf("event failed: %s: %v", f.spec.Action, err))
 	} else {
-		b.progress.note("event", fmt.Sprintf("event ended: %s on %s, after %s", f.spec.Strike, f.Target,
+		b.progress.note("event", fmt.Sprintf("event ended: %s on %s, after %s", f.spec.Action, f.Target,
 			figure.Duration(f.Effective.Sub(f.Requested))))
 		b.verify(ctx, f, time.Time{})
 	}
@@ -228,8 +228,8 @@ func (b *scheduler) members(ctx context.Context) []record.LabMember {
 
 // inject ignores an interruption of the load, so that no fault is left half injected and unknown.
 func (b *scheduler) inject(after context.Context, f *roundFault) (err error) {
-	injecting := wait.Wait{Name: "injection of " + f.spec.Strike.String(), Limit: injectAtMost}
-	if f.spec.Strike.Action == fault.AddMember { // it copies all data
+	injecting := wait.Wait{Name: "injection of " + f.spec.Action.String(), Limit: injectAtMost}
+	if f.spec.Action.Name == fault.AddMember { // it copies all data
 		injecting.Limit = b.spec.Measured() + b.spec.Recovery.Std()
 	}
 	return injecting.Do(after, func(ctx context.Context) error { return b.injectIn(ctx, f) })
@@ -272,7 +272,7 @@ func (b *scheduler) verify(ctx context.Context, f *roundFault, until time.Time) 
 func (b *scheduler) revert(after context.Context, f *roundFault) (injection platform.Injection, err error) {
 	ctx, stop := wait.Must(after)
 	defer stop()
-	healing := wait.Wait{Name: "revert of " + f.spec.Strike.String(), Limit: b.drill.within(healAtMost)}
+	healing := wait.Wait{Name: "revert of " + f.spec.Action.String(), Limit: b.drill.within(healAtMost)}
 	injection = f.Injection // if it does not begin
 	err = healing.Do(ctx, func(ctx context.Context) (err error) {
 		injection, err = f.injector.Heal(ctx)
@@ -291,11 +291,11 @@ func (b *scheduler) heal(after context.Context, f *roundFault) {
 		}
 	})
 	if err != nil {
-		b.progress.Note(fmt.Sprintf("fault could not be reverted: %s: %v", f.spec.Strike, err))
+		b.progress.Note(fmt.Sprintf("fault could not be reverted: %s: %v", f.spec.Action, err))
 		return
 	}
 	b.progress.healed(b.unhealed())
-	b.progress.note("heal", "fault reverted: "+f.spec.Strike.String())
+	b.progress.note("heal", "fault reverted: "+f.spec.Action.String())
 }
 
 // unhealed counts the faults that are in place.
@@ -320,7 +320,7 @@ func (b *scheduler) healRest(after context.Context) {
 }
 
 // externalFault is the name of a fault that the user injects.
-var externalFault = spec.ParseStrike("external")
+var externalFault = spec.ParseAction("external")
 
 // anywhere reports whether a fault names no member, so that it may have struck any.
 func anywhere(f record.DrillFault) bool { return f.Fault.Target == "" }
@@ -336,7 +336,7 @@ func (b *scheduler) external(ctx context.Context, end time.Time) {
 		case <-ctx.Done():
 		}
 	}()
-	f := &roundFault{spec: spec.Fault{Strike: externalFault}}
+	f := &roundFault{spec: spec.Fault{Action: externalFault}}
 	f.injector = platform.External(externalFault.String(), b.mark)
 	var err error
 	if f.Injection, err = f.injector.Inject(ctx); err != nil {
@@ -385,7 +385,7 @@ func (b *scheduler) faults(c runClock) []record.DrillFault {
 	list := []record.DrillFault{}
 	for _, f := range b.ordered() {
 		b.mu.Lock()
-		r := record.DrillFault{Fault: f.spec.Strike, Target: cmp.Or(f.Target, f.spec.Strike.String()),
+		r := record.DrillFault{Fault: f.spec.Action, Target: cmp.Or(f.Target, f.spec.Action.String()),
 			Hit: f.Hit, Disputed: f.Disputed, Evidence: f.Evidence, Problem: f.problem}
 		if b.target.sharded() {
 			r.Shards = f.shards()
@@ -434,7 +434,7 @@ func (b *scheduler) inPlace() (list []record.LabFault) {
 	defer b.mu.Unlock()
 	for _, f := range b.list {
 		if f.Injected() && f.Lasts && f.Healed.IsZero() {
-			list = append(list, record.LabFault{ID: f.ID, Action: f.spec.Strike.Action, Target: f.Target})
+			list = append(list, record.LabFault{ID: f.ID, Action: f.spec.Action.Name, Target: f.Target})
 		}
 	}
 	return list

@@ -86,7 +86,7 @@ func clusterRound(t *testing.T, unspread bool) (*record.DrillRound, *operations)
 		}
 	}
 	out := &record.DrillRound{WindowEnd: int64(40 * time.Second),
-		Faults: []record.DrillFault{{Fault: spec.ParseStrike("kill:shard2/primary"), Target: "shard2-1",
+		Faults: []record.DrillFault{{Fault: spec.ParseAction("kill:shard2/primary"), Target: "shard2-1",
 			Injected: int64(10 * time.Second), Hit: true, Shards: []string{"shard2"}}},
 		Shards: []record.DrillShard{{Name: "shard1"}, {Name: "shard2"}}}
 	o := &operations{observed: observations{placed: m}, parts: w.courses(true)}
@@ -156,7 +156,7 @@ func TestShardWithoutWrites(t *testing.T) {
 // Where no shard was struck, such as with a router, none has to have had writes.
 func TestRouterStrikesNoShard(t *testing.T) {
 	out, o := clusterRound(t, true)
-	out.Faults[0] = record.DrillFault{Fault: spec.ParseStrike("kill:router-1"), Target: "router-1",
+	out.Faults[0] = record.DrillFault{Fault: spec.ParseAction("kill:router-1"), Target: "router-1",
 		Injected: int64(10 * time.Second), Hit: true}
 	out.Shards = []record.DrillShard{{Name: "shard1"}, {Name: "shard2"}}
 	o.markStruck(out, 0)

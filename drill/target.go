@@ -323,9 +323,9 @@ func degraded(l record.Lab) []string {
 func damagedTargets(faults []record.DrillFault, specs []spec.Fault) []string {
 	var targets []string
 	for _, f := range faults {
-		a := fault.Find(f.Fault.Action)
+		a := fault.Find(f.Fault.Name)
 		damages := a != nil && a.Damages != nil && slices.ContainsFunc(specs, func(s spec.Fault) bool {
-			return s.Strike == f.Fault && a.Damages(s)
+			return s.Action == f.Fault && a.Damages(s)
 		})
 		if damages && f.Injected > 0 && !slices.Contains(targets, f.Target) {
 			targets = append(targets, f.Target)

@@ -15,8 +15,8 @@ import (
 func TestFaultThatCouldNotBeDone(t *testing.T) {
 	c := made(20*time.Second, time.Millisecond, 0, 0)
 	r := &record.DrillRound{WindowEnd: int64(20 * time.Second),
-		Faults: []record.DrillFault{{Fault: spec.ParseStrike("kill:primary"), Injected: int64(5 * time.Second), Hit: true},
-			{Fault: spec.ParseStrike("kill:rs0-9")}}}
+		Faults: []record.DrillFault{{Fault: spec.ParseAction("kill:primary"), Injected: int64(5 * time.Second), Hit: true},
+			{Fault: spec.ParseAction("kill:rs0-9")}}}
 	zero := time.Now()
 	elected := []record.LabEvent{{Kind: "promotion", Time: zero.Add(7 * time.Second)}}
 	moments := timelineOf(r, []scope{{"", byClass([]course{c})}}, elected, runClock{began: zero})
@@ -61,7 +61,7 @@ func TestEveryStopIsTold(t *testing.T) {
 		}
 		c.slices = append(c.slices, slice{number: ms / 10, ok: 5, okFirst: at(s), okLast: at(s + 0.009)})
 	}
-	r := &record.DrillRound{WindowEnd: at(60), Faults: []record.DrillFault{{Fault: spec.ParseStrike("kill:primary"),
+	r := &record.DrillRound{WindowEnd: at(60), Faults: []record.DrillFault{{Fault: spec.ParseAction("kill:primary"),
 		Injected: at(10), Hit: true}}}
 	var texts []string
 	for _, m := range timelineOf(r, []scope{{"", byClass([]course{c})}}, nil, runClock{began: time.Now()}) {
@@ -94,7 +94,7 @@ func TestEveryStopIsTold(t *testing.T) {
 func TestRestartsAreTold(t *testing.T) {
 	c := made(20*time.Second, time.Millisecond, 0, 0)
 	r := &record.DrillRound{WindowEnd: int64(20 * time.Second),
-		Faults: []record.DrillFault{{Fault: spec.ParseStrike("power-off:host1"), Injected: int64(5 * time.Second), Hit: true}}}
+		Faults: []record.DrillFault{{Fault: spec.ParseAction("power-off:host1"), Injected: int64(5 * time.Second), Hit: true}}}
 	zero := time.Now()
 	var got []string
 	for _, m := range timelineOf(r, []scope{{"", byClass([]course{c})}}, []record.LabEvent{

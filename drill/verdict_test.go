@@ -15,7 +15,7 @@ func goodRound() *record.DrillRound {
 	return &record.DrillRound{
 		Number: 1, Expect: spec.Expect{Loss: spec.LossNone}, Promise: "majority",
 		WindowStart: int64(time.Second), WindowEnd: int64(61 * time.Second),
-		Faults: []record.DrillFault{{Fault: spec.ParseStrike("kill:primary"), Target: "rs0-1", Injected: int64(21 * time.Second), Hit: true}},
+		Faults: []record.DrillFault{{Fault: spec.ParseAction("kill:primary"), Target: "rs0-1", Injected: int64(21 * time.Second), Hit: true}},
 		Effects: []record.DrillEffect{{Class: "", Client: -1, Before: 200, OutageFrom: int64(21 * time.Second),
 			Outage:   int64(2 * time.Second),
 			Recovery: int64(3 * time.Second), Failed: 7}},
@@ -229,7 +229,7 @@ func TestEngineNamesTheVendor(t *testing.T) {
 // A planned event after which writes did not succeed again, although the load continued, holds nothing. One after which
 // they did holds.
 func TestEventWithoutRecovery(t *testing.T) {
-	round := &record.DrillRound{WindowEnd: 30e9, Faults: []record.DrillFault{{Fault: spec.ParseStrike("step-down:primary"), Injected: 1,
+	round := &record.DrillRound{WindowEnd: 30e9, Faults: []record.DrillFault{{Fault: spec.ParseAction("step-down:primary"), Injected: 1,
 		Done: 2, Hit: true, Event: &record.DrillEvent{Outcome: record.EventCompleted}}},
 		Ledger: &record.LedgerResult{Attempted: 100, Acknowledged: 100, LossWindow: -1,
 			Inserts: map[string]int64{record.WriteOK: 100}, Reads: []record.LedgerRead{{Source: finalRead}}},

@@ -133,13 +133,13 @@ func TestViewsOnTheTimeline(t *testing.T) {
 	if got := times(); got != nil {
 		t.Errorf("nothing took the primary away, and gone it was at %v", got)
 	}
-	injecting.add(&roundFault{spec: spec.Fault{Strike: spec.ParseStrike("disk-slow:primary")},
+	injecting.add(&roundFault{spec: spec.Fault{Action: spec.ParseAction("disk-slow:primary")},
 		Injection: platform.Injection{Effective: time.Now()},
 		struck:    []record.LabMember{{Role: "primary"}}})
 	if got := times(); got != nil {
 		t.Errorf("a slow disk takes no primary away, and gone it was at %v", got)
 	}
-	injecting.add(&roundFault{spec: spec.Fault{Strike: spec.ParseStrike("kill:primary")},
+	injecting.add(&roundFault{spec: spec.Fault{Action: spec.ParseAction("kill:primary")},
 		Injection: platform.Injection{Effective: time.Now(), TakesDown: true, Unseats: true},
 		struck:    []record.LabMember{{Role: "primary"}}})
 	if want := []time.Duration{3 * time.Second, 7 * time.Second}; !cmp.Equal(want, times()) {

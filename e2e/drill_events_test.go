@@ -53,7 +53,7 @@ func testDrillEvents(t *testing.T, name, load string, events ...string) (r recor
 func testFigure(t *testing.T, r record.DrillRound, event, figure string, least float64) {
 	t.Helper()
 	for _, f := range r.Faults {
-		if f.Fault.Action == event && f.Event != nil && slices.ContainsFunc(f.Event.Figures, func(x record.EventFigure) bool {
+		if f.Fault.Name == event && f.Event != nil && slices.ContainsFunc(f.Event.Figures, func(x record.EventFigure) bool {
 			return x.Name == figure && x.Value >= least
 		}) {
 			return

@@ -171,8 +171,8 @@ func takers(detail string) (names []string) {
 func Complete(faults []spec.Fault) []spec.Fault {
 	faults = slices.Clone(faults)
 	for i := range faults {
-		if a := Find(faults[i].Strike.Action); a != nil && faults[i].Strike.Target == "" {
-			faults[i].Strike.Target = a.Implied
+		if a := Find(faults[i].Action.Name); a != nil && faults[i].Action.Target == "" {
+			faults[i].Action.Target = a.Implied
 		}
 	}
 	return faults
@@ -215,12 +215,12 @@ func (a *Action) Usage() string {
 
 // Check checks a fault as far as that is possible without a lab.
 func Check(f spec.Fault) error {
-	a := Find(f.Strike.Action)
+	a := Find(f.Action.Name)
 	switch {
 	case a == nil:
-		return Refuse("there is no action %q%s (actions: %s)", f.Strike.Action, nearest.DidYouMean(f.Strike.Action, Names()),
+		return Refuse("there is no action %q%s (actions: %s)", f.Action.Name, nearest.DidYouMean(f.Action.Name, Names()),
 			strings.Join(Names(), ", "))
-	case f.Strike.Target == "":
+	case f.Action.Target == "":
 		return Refuse("%s needs a target: a host, a member, a role such as primary, or MEMBER/DISK", a.Name)
 	case f.For < 0 || f.Rate < 0 || f.Delay < 0:
 		return Refuse("a time and a rate cannot be negative")

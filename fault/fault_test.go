@@ -18,7 +18,7 @@ var update = flag.Bool("update", false, "write docs/reference/faults.md anew")
 
 // details are what an action has to be told beside its target.
 func details(a *Action) spec.Fault {
-	f := spec.Fault{Strike: spec.Strike{Action: a.Name, Target: "primary"}}
+	f := spec.Fault{Action: spec.Action{Name: a.Name, Target: "primary"}}
 	if slices.Contains(a.Takes, "rate") {
 		f.Rate = 1000
 	}
@@ -109,23 +109,23 @@ func TestCheckRefuses(t *testing.T) {
 		says string
 	}{
 		{spec.Fault{}, "there is no action"},
-		{spec.Fault{Strike: spec.ParseStrike("kil:primary")}, "did you mean kill?"},
-		{spec.Fault{Strike: spec.ParseStrike("disk-lies:rs0-1")}, "did you mean disk-lie?"},
-		{spec.Fault{Strike: spec.ParseStrike("kill")}, "kill needs a target"},
-		{spec.Fault{Strike: spec.ParseStrike("kill:")}, "kill needs a target"},
-		{spec.Fault{Strike: spec.ParseStrike("slow:host1")}, "rate"},
-		{spec.Fault{Strike: spec.ParseStrike("kill:rs0-1"), Rate: 10}, "rate"},
-		{spec.Fault{Strike: spec.ParseStrike("kill:rs0-1"), From: "host1"}, "(only: cut)"},
-		{spec.Fault{Strike: spec.ParseStrike("cut:rs0-1"), Direction: "up"}, "both, in or out"},
-		{spec.Fault{Strike: spec.ParseStrike("kill:rs0-1"), Keep: 0.5}, "power-loss"},
-		{spec.Fault{Strike: spec.ParseStrike("power-loss:rs0-1"), Keep: 2}, "between 0 and 1"},
-		{spec.Fault{Strike: spec.ParseStrike("power-loss:rs0-1"), Errno: "EIO"}, "(only: disk-error)"},
-		{spec.Fault{Strike: spec.ParseStrike("disk-slow:rs0-1")}, "needs a delay"},
-		{spec.Fault{Strike: spec.ParseStrike("disk-lie:rs0-1"), Delay: 1}, "does not accept delay"},
-		{spec.Fault{Strike: spec.ParseStrike("disk-error:rs0-1"), Errno: "EFUN"}, "does not return"},
-		{spec.Fault{Strike: spec.ParseStrike("disk-error:rs0-1"), Ops: []string{"flsh"}}, "did you mean flush?"},
-		{spec.Fault{Strike: spec.ParseStrike("disk-torn:rs0-1"), Ops: []string{"read"}}, "never affects read"},
-		{spec.Fault{Strike: spec.ParseStrike("disk-torn:rs0-1"), Probability: -0.5}, "between 0 and 1"},
+		{spec.Fault{Action: spec.ParseAction("kil:primary")}, "did you mean kill?"},
+		{spec.Fault{Action: spec.ParseAction("disk-lies:rs0-1")}, "did you mean disk-lie?"},
+		{spec.Fault{Action: spec.ParseAction("kill")}, "kill needs a target"},
+		{spec.Fault{Action: spec.ParseAction("kill:")}, "kill needs a target"},
+		{spec.Fault{Action: spec.ParseAction("slow:host1")}, "rate"},
+		{spec.Fault{Action: spec.ParseAction("kill:rs0-1"), Rate: 10}, "rate"},
+		{spec.Fault{Action: spec.ParseAction("kill:rs0-1"), From: "host1"}, "(only: cut)"},
+		{spec.Fault{Action: spec.ParseAction("cut:rs0-1"), Direction: "up"}, "both, in or out"},
+		{spec.Fault{Action: spec.ParseAction("kill:rs0-1"), Keep: 0.5}, "power-loss"},
+		{spec.Fault{Action: spec.ParseAction("power-loss:rs0-1"), Keep: 2}, "between 0 and 1"},
+		{spec.Fault{Action: spec.ParseAction("power-loss:rs0-1"), Errno: "EIO"}, "(only: disk-error)"},
+		{spec.Fault{Action: spec.ParseAction("disk-slow:rs0-1")}, "needs a delay"},
+		{spec.Fault{Action: spec.ParseAction("disk-lie:rs0-1"), Delay: 1}, "does not accept delay"},
+		{spec.Fault{Action: spec.ParseAction("disk-error:rs0-1"), Errno: "EFUN"}, "does not return"},
+		{spec.Fault{Action: spec.ParseAction("disk-error:rs0-1"), Ops: []string{"flsh"}}, "did you mean flush?"},
+		{spec.Fault{Action: spec.ParseAction("disk-torn:rs0-1"), Ops: []string{"read"}}, "never affects read"},
+		{spec.Fault{Action: spec.ParseAction("disk-torn:rs0-1"), Probability: -0.5}, "between 0 and 1"},
 	} {
 		if err := Check(c.spec); err == nil || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%+v: %v, want %q", c.spec, err, c.says)
@@ -225,12 +225,12 @@ func FuzzCheck(f *testing.F) {
 	f.Add("kill:primary", "host1", "in", "EIO", "flush", 0.5, 0.5, int64(1))
 	f.Add("disk-error:a/b", "", "", "ENOSPC", "", 1.0, 0.0, int64(0))
 	f.Fuzz(func(t *testing.T, text, from, direction, errno, op string, probability, keep float64, rate int64) {
-		s := spec.Fault{Strike: spec.ParseStrike(text), From: from, Direction: direction, Errno: errno, Rate: spec.Size(rate),
+		s := spec.Fault{Action: spec.ParseAction(text), From: from, Direction: direction, Errno: errno, Rate: spec.Size(rate),
 			Probability: spec.Share(probability), Keep: spec.Share(keep)}
 		if op != "" {
 			s.Ops = []string{op}
 		}
-		if Check(s) == nil && (Find(s.Strike.Action) == nil || s.Strike.Target == "" || s.Strike.String() != text) {
+		if Check(s) == nil && (Find(s.Action.Name) == nil || s.Action.Target == "" || s.Action.String() != text) {
 			t.Errorf("%+v was taken", s)
 		}
 	})

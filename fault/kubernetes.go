@@ -19,7 +19,7 @@ const (
 	PodDelay         = "pod-delay"
 	PodLoss          = "pod-loss"
 	PodIODelay       = "pod-io-delay"
-	PodIOError       = "pod-io-error"
+	podIOError       = "pod-io-error"
 	PodClock         = "pod-clock"
 )
 
@@ -43,7 +43,7 @@ var onKubernetes = []Action{
 		Mode: Late, Lasts: true},
 	{Name: PodIODelay, On: Member, Platform: Kubernetes, Help: "each request to its files takes longer by the delay, by Chaos Mesh",
 		Takes: []string{"delay", "probability"}, Mode: Late, Lasts: true, Check: needsDelay},
-	{Name: PodIOError, On: Member, Platform: Kubernetes, Help: "requests to its files fail, by Chaos Mesh", Takes: []string{"errno", "probability"},
+	{Name: podIOError, On: Member, Platform: Kubernetes, Help: "requests to its files fail, by Chaos Mesh", Takes: []string{"errno", "probability"},
 		Mode: Storage, Lasts: true},
 	{Name: PodClock, On: Member, Platform: Kubernetes, Help: "its clock is ahead by the delay, by Chaos Mesh", Takes: []string{"delay"},
 		Mode: Unknown, Lasts: true, Check: needsDelay},
@@ -51,7 +51,7 @@ var onKubernetes = []Action{
 
 func needsDelay(f spec.Fault) error {
 	if f.Delay == 0 {
-		return Refuse("%s needs a delay, such as delay: 20ms", f.Strike.Action)
+		return Refuse("%s needs a delay, such as delay: 20ms", f.Action.Name)
 	}
 	return nil
 }

@@ -137,7 +137,7 @@ func damaging(a Action, when func(spec.Fault) bool) Action {
 
 // OfDisk is a fault as one of the fault filesystem. It has no time limit, because the supervisor of a lab keeps that.
 func OfDisk(f spec.Fault) faultfs.Fault {
-	return faultfs.Fault{Kind: kinds[f.Strike.Action], Ops: f.Ops, Errno: f.Errno, Delay: f.Delay.Std(),
+	return faultfs.Fault{Kind: kinds[f.Action.Name], Ops: f.Ops, Errno: f.Errno, Delay: f.Delay.Std(),
 		Probability: float64(f.Probability), Seed: f.Seed}
 }
 

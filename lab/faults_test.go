@@ -26,7 +26,7 @@ func makeDir(t *testing.T, dir string) {
 }
 
 // broken is a fault without details.
-func broken(text string) spec.Fault { return spec.Fault{Strike: spec.ParseStrike(text)} }
+func broken(text string) spec.Fault { return spec.Fault{Action: spec.ParseAction(text)} }
 
 // mustFail breaks something, with a limit if there is one.
 func (l *fakeLab) mustFail(t *testing.T, f spec.Fault, limit ...time.Duration) record.LabFault {
@@ -66,7 +66,7 @@ func TestTargetsAreFoundByNameAndRole(t *testing.T) {
 		{fault.DiskFail, "rs0/primary/d1", "rs0-1/d1", 0},
 		{fault.StepDown, "primary", "rs0-1", 0},
 	} {
-		f := l.mustFail(t, spec.Fault{Strike: spec.Strike{Action: c.name, Target: c.target}, Seed: c.seed})
+		f := l.mustFail(t, spec.Fault{Action: spec.Action{Name: c.name, Target: c.target}, Seed: c.seed})
 		if f.Target != c.want {
 			t.Errorf("%s %s was done to %s, want %s", c.name, c.target, f.Target, c.want)
 		}
@@ -74,11 +74,11 @@ func TestTargetsAreFoundByNameAndRole(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	first := l.mustFail(t, spec.Fault{Strike: spec.ParseStrike("pause:random"), Seed: 7})
+	first := l.mustFail(t, spec.Fault{Action: spec.ParseAction("pause:random"), Seed: 7})
 	if _, err := l.h.Heal(t.Context(), Healing{ID: first.ID}); err != nil {
 		t.Error(err)
 	}
-	if again := l.mustFail(t, spec.Fault{Strike: spec.ParseStrike("pause:random"), Seed: 7}); again.Target != first.Target {
+	if again := l.mustFail(t, spec.Fault{Action: spec.ParseAction("pause:random"), Seed: 7}); again.Target != first.Target {
 		t.Errorf("the same seed chose %s and %s", first.Target, again.Target)
 	}
 }
@@ -115,17 +115,17 @@ func TestNonsenseIsRefused(t *testing.T) {
 	l.mustRefuse(t, broken("disk-lie:gateway"), "has no volume")
 	l.mustRefuse(t, broken("disk-lie:rs0-1"), "plain")
 	l.mustRefuse(t, broken("disk-slow:rs0-1"), "needs a delay")
-	l.mustRefuse(t, spec.Fault{Strike: spec.ParseStrike("disk-lie:rs0-1"), Ops: []string{"read"}}, "never affects read")
-	l.mustRefuse(t, spec.Fault{Strike: spec.ParseStrike("disk-error:rs0-1"), Probability: 2}, "probability")
-	l.mustRefuse(t, spec.Fault{Strike: spec.ParseStrike("kill:rs0-1"), Errno: "EIO"}, "(only: disk-error)")
-	l.mustRefuse(t, spec.Fault{Strike: spec.ParseStrike("power-off:rs0-1"), Keep: 0.5}, "power-loss")
+	l.mustRefuse(t, spec.Fault{Action: spec.ParseAction("disk-lie:rs0-1"), Ops: []string{"read"}}, "never affects read")
+	l.mustRefuse(t, spec.Fault{Action: spec.ParseAction("disk-error:rs0-1"), Probability: 2}, "probability")
+	l.mustRefuse(t, spec.Fault{Action: spec.ParseAction("kill:rs0-1"), Errno: "EIO"}, "(only: disk-error)")
+	l.mustRefuse(t, spec.Fault{Action: spec.ParseAction("power-off:rs0-1"), Keep: 0.5}, "power-loss")
 	l.mustRefuse(t, broken("power-loss:rs0-1"), "--faults")
 	l.mustRefuse(t, broken("disk-fail:rs0-1/d7"), "disks: d1, d2")
 	l.mustRefuse(t, broken("disk-fail:primary/d7"), "disks: d1, d2")
 	l.mustRefuse(t, broken("disk-fail:gateway/d1"), "has no volume")
 	l.mustRefuse(t, broken("kill:rs0-1/d1"), "member")
 	l.mustRefuse(t, broken("kill:router"), "no router is running")
-	l.mustRefuse(t, spec.Fault{Strike: spec.ParseStrike("cut:host1"), From: "host1"}, "from itself")
+	l.mustRefuse(t, spec.Fault{Action: spec.ParseAction("cut:host1"), From: "host1"}, "from itself")
 	l.mustRefuse(t, broken("slow:host1"), "rate")
 	if _, err := l.h.Fail(t.Context(), broken("kill:rs0-1"), -1); !errors.Is(err, ErrRefused) {
 		t.Errorf("a negative limit: %v", err)
@@ -135,9 +135,9 @@ func TestNonsenseIsRefused(t *testing.T) {
 	l.mustRefuse(t, broken("kill:rs0-2"), "is not running")
 	l.mustFail(t, broken("cut:host1"))
 	l.mustRefuse(t, broken("cut:host1"), "in place already")
-	l.mustFail(t, spec.Fault{Strike: spec.ParseStrike("cut:host1"), From: "host2"}) // it stays when the other is healed
-	l.mustFail(t, spec.Fault{Strike: spec.ParseStrike("cut:host3"), From: "host1"})
-	l.mustRefuse(t, spec.Fault{Strike: spec.ParseStrike("cut:host1"), From: "host3"}, "cut host3 from host1 is in place already")
+	l.mustFail(t, spec.Fault{Action: spec.ParseAction("cut:host1"), From: "host2"}) // it stays when the other is healed
+	l.mustFail(t, spec.Fault{Action: spec.ParseAction("cut:host3"), From: "host1"})
+	l.mustRefuse(t, spec.Fault{Action: spec.ParseAction("cut:host1"), From: "host3"}, "cut host3 from host1 is in place already")
 	l.mustFail(t, broken("power-off:host3"))
 	l.mustRefuse(t, broken("power-off:host3"), "no power")
 	l.mustRefuse(t, broken("kill:rs0-3"), "no power")
@@ -197,7 +197,7 @@ func TestEventsTellHowLongFaultsLast(t *testing.T) {
 		{1500 * time.Millisecond, 1500 * time.Millisecond, "kill rs0-2 for 1.5s"},
 		{0, 0, "kill rs0-2"},
 	} {
-		f := l.mustFail(t, spec.Fault{Strike: spec.ParseStrike("kill:rs0-2"), For: spec.Duration(c.last)}, c.limit)
+		f := l.mustFail(t, spec.Fault{Action: spec.ParseAction("kill:rs0-2"), For: spec.Duration(c.last)}, c.limit)
 		events, err := l.h.EventsSince(t.Context(), 0)
 		if err != nil {
 			t.Fatal(err)

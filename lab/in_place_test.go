@@ -18,7 +18,7 @@ func faultOn(name string, n *fakeNode, h *fakeHost) *injected {
 		t.Node = n
 	}
 	return &injected{LabFault: record.LabFault{Action: name, Target: t.Name(), Since: time.Now()},
-		job: &action.Job{Action: action.Find(name), Fault: spec.Fault{Strike: spec.Strike{Action: name, Target: t.Name()}},
+		job: &action.Job{Action: action.Find(name), Fault: spec.Fault{Action: spec.Action{Name: name, Target: t.Name()}},
 			Target: t}}
 }
 

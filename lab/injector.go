@@ -45,8 +45,8 @@ func (b *injector) fail(ctx context.Context, f spec.Fault, limit time.Duration) 
 	if b.inventory.running() == nil {
 		return record.LabFault{}, refuse("the lab is not up")
 	}
-	if a := fault.Find(f.Strike.Action); !a.InLab() && a.Platform == "" {
-		return record.LabFault{}, refuse("%s is an event of drills: plimsoll drill lab:%s --fault %s", a.Name, b.lab, f.Strike)
+	if a := fault.Find(f.Action.Name); !a.InLab() && a.Platform == "" {
+		return record.LabFault{}, refuse("%s is an event of drills: plimsoll drill lab:%s --fault %s", a.Name, b.lab, f.Action)
 	}
 	x, err := b.prepare(ctx, f)
 	if err != nil {
@@ -81,20 +81,20 @@ func (b *injector) revertFailed(x *injected) {
 
 // prepare finds the target of a fault, and refuses an action that the target does not support.
 func (b *injector) prepare(ctx context.Context, f spec.Fault) (*injected, error) {
-	a := action.Find(f.Strike.Action)
+	a := action.Find(f.Action.Name)
 	if a == nil {
-		return nil, refuse("%s is an action of %s only", f.Strike.Action, fault.Find(f.Strike.Action).Platform)
+		return nil, refuse("%s is an action of %s only", f.Action.Name, fault.Find(f.Action.Name).Platform)
 	}
-	t, err := b.resolve(ctx, f.Strike, a.On, f.Seed)
+	t, err := b.resolve(ctx, f.Action, a.On, f.Seed)
 	if err != nil {
 		return nil, err
 	}
 	j := &action.Job{Action: a, Fault: f, Target: t, Site: b}
 	x := &injected{LabFault: record.LabFault{Action: a.Name, Target: t.Name()}, job: j,
-		requested: f.Strike.Target}
+		requested: f.Action.Target}
 	switch server := t.Node == nil || t.Node.Kind() != topology.KindVolume; {
 	case t.Volume != nil && a.On != fault.Disk:
-		return nil, isADisk(f.Strike)
+		return nil, isADisk(f.Action)
 	case a.On == fault.Member && t.Node == nil:
 		return nil, refuse("%s needs a member, but %s is a host. Name one of its members (%s), or use %s for the whole host",
 			a.Name, x.Target, strings.Join(b.inventory.membersOn(t.Host), ", "), fault.PowerOff)
@@ -103,7 +103,7 @@ func (b *injector) prepare(ctx context.Context, f spec.Fault) (*injected, error)
 			"Name one of its disks, or its host %s", a.Name, x.Target, t.Host.Name())
 	}
 	if f.From != "" {
-		other, err := b.resolve(ctx, spec.Strike{Target: f.From}, fault.Host, 0)
+		other, err := b.resolve(ctx, spec.Action{Target: f.From}, fault.Host, 0)
 		if err != nil {
 			return nil, err
 		}
@@ -179,7 +179,7 @@ func durations(last, limit time.Duration) (text string) {
 
 // resolve finds the host, member or disks that the target of a fault names. If the action needs a host, a member or a
 // role stands for its host.
-func (b *injector) resolve(ctx context.Context, what spec.Strike, on fault.Kind, seed uint64) (action.Target, error) {
+func (b *injector) resolve(ctx context.Context, what spec.Action, on fault.Kind, seed uint64) (action.Target, error) {
 	if h := b.inventory.host(what.Target); h != nil {
 		if on == fault.Disk {
 			return action.Target{}, hostHasNoDisk(what)

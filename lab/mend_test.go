@@ -144,7 +144,7 @@ func TestFaultThatIsReplacedIsTold(t *testing.T) {
 	l.mustFail(t, broken("kill:rs0-2"), 10*time.Millisecond)
 	l.event(t, "heal", "pause rs0-2 has ended because kill rs0-2 replaced it")
 	l.event(t, "heal", "kill rs0-2 is reverted because its time limit expired")
-	l.mustFail(t, spec.Fault{Strike: spec.ParseStrike("cut:host1"), From: "host2"})
+	l.mustFail(t, spec.Fault{Action: spec.ParseAction("cut:host1"), From: "host2"})
 	if _, err := l.h.Heal(t.Context(), Healing{All: true}); err != nil {
 		t.Fatal(err)
 	}

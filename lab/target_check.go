@@ -15,7 +15,7 @@ import (
 // the hosts and disks of the lab must support the action. Roles are resolved only when the fault is injected. The fault
 // must have passed [fault.Check].
 func CheckTarget(l record.Lab, f spec.Fault) error {
-	a, what := fault.Find(f.Strike.Action), f.Strike
+	a, what := fault.Find(f.Action.Name), f.Action
 	var hosts, known []string
 	for _, h := range l.Hosts {
 		hosts = append(hosts, h.Name)
@@ -100,15 +100,15 @@ func splitTarget(name string) (member, disk string) {
 	return name[:at], name[at+1:]
 }
 
-func isADisk(what spec.Strike) error {
+func isADisk(what spec.Action) error {
 	member, _ := splitTarget(what.Target)
 	return refuse("%s needs a host or a member, but %s is a disk. Name %s, the member of that volume, or use %s",
-		what.Action, what.Target, member, fault.DiskFail)
+		what.Name, what.Target, member, fault.DiskFail)
 }
 
-func hostHasNoDisk(what spec.Strike) error {
+func hostHasNoDisk(what spec.Action) error {
 	return refuse("%s needs a disk, but %s is a host. Name MEMBER/DISK, such as primary/d1, "+
-		"or a member for all disks of its volume", what.Action, what.Target)
+		"or a member for all disks of its volume", what.Name, what.Target)
 }
 
 func noTarget(name string, known []string) error {

@@ -70,7 +70,7 @@ func TestCheckTarget(t *testing.T) {
 		{documentdb, fault.Compaction, "secondary", "it has no compact command"},
 		{single, fault.StepDown, "primary", "--members 3"},
 	} {
-		err := CheckTarget(c.lab, spec.Fault{Strike: spec.Strike{Action: c.name, Target: c.target}})
+		err := CheckTarget(c.lab, spec.Fault{Action: spec.Action{Name: c.name, Target: c.target}})
 		switch {
 		case c.want == "" && err != nil, c.want != "" && err == nil:
 			t.Errorf("%s:%s: error %v, want %q", c.name, c.target, err, c.want)

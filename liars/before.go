@@ -75,8 +75,8 @@ func refused(ctx context.Context, t *trial, harm func(*madeUp), missing string) 
 	if err != nil {
 		return 0, err
 	}
-	says := drill.Refusal(record.Lab{Members: members, Faults: s.faults}, []spec.Fault{{Strike: s.strike}}, s.voting())
-	t.say("%s of %d voting members: %q", s.strike, s.voting(), says)
+	says := drill.Refusal(record.Lab{Members: members, Faults: s.faults}, []spec.Fault{{Action: s.action}}, s.voting())
+	t.say("%s of %d voting members: %q", s.action, s.voting(), says)
 	for _, m := range s.members {
 		t.say("%+v", *m)
 	}
@@ -91,7 +91,7 @@ type madeUp struct {
 	rand    *rand.Rand
 	members []*madeUpMember // the first is primary
 	faults  []record.LabFault
-	strike  spec.Strike
+	action  spec.Action
 
 	all sync.WaitGroup
 }
@@ -130,7 +130,7 @@ func newMadeUp(r *rand.Rand) *madeUp {
 		add("secondary", false).delay = 60 * (1 + r.IntN(60))
 	}
 	down := slices.DeleteFunc(slices.Clone(fault.All()), func(a *fault.Action) bool { return !a.TakesDown })
-	s.strike = spec.Strike{Action: down[r.IntN(len(down))].Name,
+	s.action = spec.Action{Name: down[r.IntN(len(down))].Name,
 		Target: []string{"primary", "secondary", "random", "rs0/primary", "rs0/secondary"}[r.IntN(5)]}
 	return s
 }
@@ -162,7 +162,7 @@ func (s *madeUp) breakOne() {
 
 // take takes voting members away until so many are up that one more is the last of a majority, or spare more.
 func (s *madeUp) take(spare int) {
-	s.strike.Target = []string{"primary", "rs0/primary"}[s.rand.IntN(2)]
+	s.action.Target = []string{"primary", "rs0/primary"}[s.rand.IntN(2)]
 	for {
 		up := 0
 		for _, m := range s.members {

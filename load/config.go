@@ -40,10 +40,10 @@ type Stage struct {
 
 // The values that replace zeros in a [Config] or [FillConfig].
 const (
-	DefaultTimeout   = 10 * time.Second // operations survive a failover (2–12 s), and a run ends soon
+	defaultTimeout   = 10 * time.Second // operations survive a failover (2–12 s), and a run ends soon
 	DefaultInterval  = time.Second
-	DefaultDropAfter = time.Second
-	DefaultGrace     = time.Second
+	defaultDropAfter = time.Second
+	defaultGrace     = time.Second
 )
 
 // Limits against mistyped numbers.
@@ -109,8 +109,8 @@ type Config struct {
 }
 
 func (c Config) withDefaults() Config {
-	c.Timeout, c.Interval = cmp.Or(c.Timeout, DefaultTimeout), cmp.Or(c.Interval, DefaultInterval)
-	c.Grace, c.DropAfter = cmp.Or(c.Grace, DefaultGrace), cmp.Or(c.DropAfter, DefaultDropAfter)
+	c.Timeout, c.Interval = cmp.Or(c.Timeout, defaultTimeout), cmp.Or(c.Interval, DefaultInterval)
+	c.Grace, c.DropAfter = cmp.Or(c.Grace, defaultGrace), cmp.Or(c.DropAfter, defaultDropAfter)
 	if c.Duration == 0 && c.Operations == 0 {
 		for _, s := range c.Stages {
 			c.Duration += s.Duration

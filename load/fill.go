@@ -14,10 +14,10 @@ import (
 
 // The values that replace zeros in a [FillConfig].
 const (
-	DefaultBatch       = 100
-	DefaultParallel    = 4
-	DefaultRetries     = 20 // for about 14 s of immediate refusals, longer than a failover
-	DefaultMaxFailures = 3
+	defaultBatch       = 100
+	defaultParallel    = 4
+	defaultRetries     = 20 // for about 14 s of immediate refusals, longer than a failover
+	defaultMaxFailures = 3
 )
 
 // FillConfig configures the load phase.
@@ -45,9 +45,9 @@ type FillConfig struct {
 }
 
 func (c FillConfig) withDefaults() FillConfig {
-	c.Batch, c.Parallel = cmp.Or(c.Batch, DefaultBatch), cmp.Or(c.Parallel, DefaultParallel)
-	c.Retries, c.MaxFailures = cmp.Or(c.Retries, DefaultRetries), cmp.Or(c.MaxFailures, DefaultMaxFailures)
-	c.Timeout, c.Grace = cmp.Or(c.Timeout, DefaultTimeout), cmp.Or(c.Grace, DefaultGrace)
+	c.Batch, c.Parallel = cmp.Or(c.Batch, defaultBatch), cmp.Or(c.Parallel, defaultParallel)
+	c.Retries, c.MaxFailures = cmp.Or(c.Retries, defaultRetries), cmp.Or(c.MaxFailures, defaultMaxFailures)
+	c.Timeout, c.Grace = cmp.Or(c.Timeout, defaultTimeout), cmp.Or(c.Grace, defaultGrace)
 	c.Interval = cmp.Or(c.Interval, DefaultInterval)
 	return c
 }

@@ -27,13 +27,13 @@ const (
 
 // ofEvent sets how a line with an event is searched. It is false if the line cannot be searched.
 func (c *session) ofEvent(o *procedure.LineOptions, l *record.LoadLine) bool {
-	strike := spec.ParseStrike(l.Name)
+	event := spec.ParseAction(l.Name)
 	first := &c.Result.Lines[0]
 	switch {
 	case c.o.Drill == nil:
 		l.Status, l.Problem = record.LineSkipped, "nothing can break this deployment"
-	case fault.Find(faultOf(strike).Strike.Action) == nil:
-		l.Status, l.Problem = record.LineFailed, "there is no event "+strike.Action+"; 'plimsoll drill --help' lists them"
+	case fault.Find(faultOf(event).Action.Name) == nil:
+		l.Status, l.Problem = record.LineFailed, "there is no event "+event.Name+"; 'plimsoll drill --help' lists them"
 	case !first.Has():
 		l.Status, l.Problem = record.LineSkipped, "not even all members up hold the objectives"
 	default:
@@ -62,7 +62,7 @@ func (c *session) drill(ctx context.Context, i int, s procedure.Step) (procedure
 		d, _ = record.OpenDrill(dir) // one that failed has no record
 	} else {
 		var asked spec.Drill
-		if asked, err = DrillOf(c.asked, s.Spec, spec.ParseStrike(c.Result.Lines[i].Name)); err == nil {
+		if asked, err = DrillOf(c.asked, s.Spec, spec.ParseAction(c.Result.Lines[i].Name)); err == nil {
 			d, err = c.o.Drill(ctx, asked, dir)
 		}
 		step.Seconds = c.o.Run.Now().Sub(*step.Started).Seconds()
@@ -94,22 +94,22 @@ const Rebuild = "rebuild"
 const slower = 10 * time.Millisecond
 
 // faultOf is an event as a fault of a drill.
-func faultOf(event spec.Strike) spec.Fault {
-	f := spec.Fault{Strike: event, At: spec.Duration(before)}
-	switch event.Action {
+func faultOf(event spec.Action) spec.Fault {
+	f := spec.Fault{Action: event, At: spec.Duration(before)}
+	switch event.Name {
 	case Rebuild:
-		f.Strike.Action = fault.DiskFail
+		f.Action.Name = fault.DiskFail
 	case fault.DiskSlow:
 		f.Delay = spec.Duration(slower)
 	}
-	if a := fault.Find(f.Strike.Action); a != nil && !a.Planned() {
+	if a := fault.Find(f.Action.Name); a != nil && !a.Planned() {
 		f.For = spec.Duration(lasts)
 	}
 	return f
 }
 
 // DrillOf is the drill of a step of the line of an event. step is the run of the step.
-func DrillOf(asked spec.Capacity, step spec.Run, event spec.Strike) (spec.Drill, error) {
+func DrillOf(asked spec.Capacity, step spec.Run, event spec.Action) (spec.Drill, error) {
 	step.Objectives = nil // the search judges them, without the outage
 	step.Load.Duration = max(step.Load.Duration, spec.Duration(drillFor))
 	d := spec.Drill{Name: "line", Run: step, Faults: []spec.Fault{faultOf(event)}, Platform: asked.Platform,

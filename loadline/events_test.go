@@ -83,7 +83,7 @@ func (b *breakable) drill(ctx context.Context, asked spec.Drill, dir string) (*r
 	d.Status, d.Verdict = record.Complete, record.Holds
 	d.Rounds = []record.DrillRound{{Number: 1, Record: record.RoundsDir + "/1", Status: record.Complete,
 		Verdict: record.Holds, WindowStart: 2 * second, WindowEnd: r.Run.Course.WindowEnd,
-		Faults:  []record.DrillFault{{Fault: asked.Faults[0].Strike, Target: "rs0-2", Injected: injected, Hit: true}},
+		Faults:  []record.DrillFault{{Fault: asked.Faults[0].Action, Target: "rs0-2", Injected: injected, Hit: true}},
 		Moments: []record.DrillMoment{{Kind: record.MomentFault, At: injected}, redundantAfter(14 * second)},
 		Effects: []record.DrillEffect{{Kind: record.KindWrites, Client: -1, Outage: second / 5, OutageFrom: injected}},
 		Ledger:  &record.LedgerResult{Acknowledged: 1000, Inserts: map[string]int64{record.WriteOK: 1000}}}}
@@ -101,7 +101,7 @@ func askedWhile(t *testing.T, events ...string) spec.Capacity {
 	t.Helper()
 	c := spec.Capacity{Run: spec.Run{Target: "null:"}, Objectives: []string{"p99<10ms"}, YesBreakIt: true}
 	for _, e := range events {
-		c.While = append(c.While, spec.ParseStrike(e))
+		c.While = append(c.While, spec.ParseAction(e))
 	}
 	if err := c.Complete(); err != nil {
 		t.Fatal(err)
@@ -278,13 +278,13 @@ func checkLossAboveARate(t *testing.T, first string, given spec.Capacity) {
 func TestEventThatDoesNotTakePlace(t *testing.T) {
 	b := newBreakable()
 	b.changes = func(_ float64, d *record.Drill) {
-		if f := &d.Rounds[0].Faults[0]; f.Fault.Action == "cut" {
+		if f := &d.Rounds[0].Faults[0]; f.Fault.Name == "cut" {
 			f.Injected, f.Hit, f.Problem = 0, false, "exit code 1"
 		}
 	}
 	o := b.options(filepath.Join(t.TempDir(), "capacity"))
 	o.Drill = func(ctx context.Context, asked spec.Drill, dir string) (*record.Drill, error) {
-		if asked.Faults[0].Strike.Action == "backup" {
+		if asked.Faults[0].Action.Name == "backup" {
 			return nil, errors.New("it has no backup")
 		}
 		return b.drill(ctx, asked, dir)

@@ -117,17 +117,17 @@ func (b *bin) add(s *Sample, d *Dims) {
 	}
 }
 
-// MaxFailureKeys is the largest number of different failures in an interval and in a summary.
-const MaxFailureKeys = 200
+// maxFailureKeys is the largest number of different failures in an interval and in a summary.
+const maxFailureKeys = 200
 
-// Other is the class and reason of the failures beyond [MaxFailureKeys].
+// Other is the class and reason of the failures beyond [maxFailureKeys].
 const Other = "other"
 
 func (f Failure) other() bool { return f.Class == Other && f.Reason == Other }
 
 // tooManyKeys reports whether another kind of failure is too many. Those of [Other], one per outcome, do not count.
 func tooManyKeys(all map[Failure]*FailureCount) bool {
-	if len(all) < MaxFailureKeys {
+	if len(all) < maxFailureKeys {
 		return false
 	}
 	n := 0
@@ -136,7 +136,7 @@ func tooManyKeys(all map[Failure]*FailureCount) bool {
 			n++
 		}
 	}
-	return n >= MaxFailureKeys
+	return n >= maxFailureKeys
 }
 
 // countFailure adds to the failures with the same key, or to [Other] if there are too many keys.

@@ -25,7 +25,7 @@ const (
 	minSettleBins   = 40   // fewest for MSER
 	binsPerCycle    = 4
 	shortTrendBins  = 20
-	shortWaves      = 5 // of [Drift], for runs without whole checkpoint cycles
+	shortWaves      = 5 // of [drift], for runs without whole checkpoint cycles
 	fewestTrendBins = 8
 )
 
@@ -107,7 +107,7 @@ func fewMoments(s *Summary) []Finding {
 		return nil
 	}
 	var names []string
-	least := MinEpisodes
+	least := minEpisodes
 	for _, q := range []float64{0.9, 0.95, 0.99, 0.999, 0.9999} {
 		if _, reach := d.Quantile(q); reach == OneMoment {
 			names = append(names, fmt.Sprintf("p%g", math.Round(q*1e6)/1e4))
@@ -117,9 +117,9 @@ func fewMoments(s *Summary) []Finding {
 	if len(names) == 0 {
 		return nil
 	}
-	return finding("few-moments", Note, least, MinEpisodes, "episodes",
+	return finding("few-moments", Note, least, minEpisodes, "episodes",
 		"the slowest operations come from too few moments of the run, such as one stall (%s of %s independent ones): %s. These "+
-			"percentiles describe this run and not the target. Measure longer.", figure.Significant(least), figure.Significant(MinEpisodes),
+			"percentiles describe this run and not the target. Measure longer.", figure.Significant(least), figure.Significant(minEpisodes),
 		strings.Join(names, ", "))
 }
 
@@ -282,7 +282,7 @@ func dips(rates []float64) (longest int, depth, lost float64) {
 	return longest, depth, lost / float64(len(rates))
 }
 
-// trends checks rate and response time over bins of a width, with waves as in [Drift], which must be fewer than those
+// trends checks rate and response time over bins of a width, with waves as in [drift], which must be fewer than those
 // of cycles. A cycle, such as that of checkpoints, has a number of bins. An outage has another finding, and would hide
 // every trend.
 func trends(s *Summary, width time.Duration, waves, cycle int) []Finding {
@@ -322,7 +322,7 @@ func trend(at, values []float64, waves, cycle int) (change, p float64) {
 	if len(values) < fewestTrendBins || m == 0 {
 		return 0, 1
 	}
-	return TheilSen(at, values) * (at[len(at)-1] - at[0]) / m, Drift(withoutCycle(values, cycle), waves)
+	return TheilSen(at, values) * (at[len(at)-1] - at[0]) / m, drift(withoutCycle(values, cycle), waves)
 }
 
 // withoutCycle removes what is the same in every cycle of so many values, so that it is neither a trend nor noise.

@@ -173,7 +173,7 @@ func TestCountersAndFailures(t *testing.T) {
 	key := Failure{Class: "read", Outcome: "indeterminate", Reason: "timeout"}
 	r.Fail(key, 50, "second")
 	r.Fail(key, 40, "first")
-	for i := range MaxFailureKeys + 5 {
+	for i := range maxFailureKeys + 5 {
 		r.Fail(Failure{Class: "read", Outcome: "indeterminate", Reason: "server", Code: int32(i)}, 60, "many")
 	}
 	ivs := finish(t, c, 1500*time.Millisecond)
@@ -190,8 +190,8 @@ func TestCountersAndFailures(t *testing.T) {
 	if diff := cmp.Diff(want, iv.Failures[:2]); diff != "" {
 		t.Errorf("failures (-want +got):\n%s", diff)
 	}
-	if len(iv.Failures) != MaxFailureKeys+1 {
-		t.Errorf("%d kinds of failures are kept, want %d", len(iv.Failures), MaxFailureKeys+1)
+	if len(iv.Failures) != maxFailureKeys+1 {
+		t.Errorf("%d kinds of failures are kept, want %d", len(iv.Failures), maxFailureKeys+1)
 	}
 }
 

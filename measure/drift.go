@@ -6,13 +6,13 @@ import (
 	"github.com/plimsoll-bench/plimsoll/measure/stats"
 )
 
-// mostWaves is the largest number of cosines of [Drift]: more have less to do with a trend, and need shorter memory.
+// mostWaves is the largest number of cosines of [drift]: more have less to do with a trend, and need shorter memory.
 const mostWaves = 12
 
-// trendChance is the largest p-value of [Drift] and [headDiffers] that is no chance.
+// trendChance is the largest p-value of [drift] and [headDiffers] that is no chance.
 const trendChance = 0.005
 
-// Drift tests whether a series of evenly spaced values has a trend, and returns the two-sided p-value, 1 for fewer than
+// drift tests whether a series of evenly spaced values has a trend, and returns the two-sided p-value, 1 for fewer than
 // eight values. Values may depend on their neighbours, as the seconds of a run do. The cosines of the lowest
 // frequencies,
 //
@@ -29,7 +29,7 @@ const trendChance = 0.005
 // first: it does not become smaller by noise of single values. waves bounds q.
 //
 // A memory longer than about a tenth of the series looks like a trend.
-func Drift(y []float64, waves int) (p float64) {
+func drift(y []float64, waves int) (p float64) {
 	n := len(y)
 	q := min(waves, mostWaves, n/2)
 	if n < fewestTrendBins || q < 2 {
@@ -48,7 +48,7 @@ func Drift(y []float64, waves int) (p float64) {
 
 // headDiffers tests whether the first values of a series have another mean than the rest, and returns the two-sided
 // p-value, 1 if fewer than eight are left. The variance of both means is that of a series with the spectrum of the rest
-// at frequency 0, estimated from its lowest q cosines as in [Drift]; t has q degrees of freedom.
+// at frequency 0, estimated from its lowest q cosines as in [drift]; t has q degrees of freedom.
 func headDiffers(y []float64, head int) (p float64) {
 	rest := y[head:]
 	q := min(mostWaves, len(rest)/2)
@@ -64,7 +64,7 @@ func headDiffers(y []float64, head int) (p float64) {
 	return stats.TTail(d/math.Sqrt(spectrum*(1/float64(head)+1/float64(len(rest)))), float64(q))
 }
 
-// waveOf returns x_j²/S_j of [Drift], with S for noise of variance 1 at each step.
+// waveOf returns x_j²/S_j of [drift], with S for noise of variance 1 at each step.
 func waveOf(y []float64, j int, phi float64) float64 {
 	n := float64(len(y))
 	w := math.Pi * float64(j) / n

@@ -21,7 +21,7 @@ const (
 	Stated    Reach = iota
 	NoAnswer        // more operations did not succeed than lie above the percentile
 	TooFew          // too few operations: see [MinCount]
-	OneMoment       // known of this run, but its slowest operations come from too few moments: see [MinEpisodes]
+	OneMoment       // known of this run, but its slowest operations come from too few moments: see [minEpisodes]
 	Unclassed       // so many operations of unknown class did not succeed that it may have no answer
 )
 
@@ -52,7 +52,7 @@ func ReachOf(q float64, answered, lost, unclassed int64) Reach {
 }
 
 // Episodes returns the effective number of moments from which the operations at or beyond a percentile come: see
-// [MinEpisodes].
+// [minEpisodes].
 func (d Due) Episodes(q float64) float64 { return d.course.episodes(d.quantile(q, d.Lost+d.Unclassed)) }
 
 // Value returns a percentile of operations that were due, without asking whether they are enough: for a moment of a

@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// MinEpisodes is the smallest effective number of independent moments from which the slowest operations must come, so
+// minEpisodes is the smallest effective number of independent moments from which the slowest operations must come, so
 // that a percentile above the median is stated. Operations of one stall are not independent: they are one episode. If
 // slow episodes are independent and K of them are expected in a run, none is seen with probability e^−K. As in
 // [MinCount], that must be at most 2.5 %:
@@ -22,7 +22,7 @@ import (
 //
 // So operations that are independent need about five seconds, and one stall makes one episode, however many operations
 // wait in it. Slow episodes so rare that the run has none are not found by any rule.
-const MinEpisodes = 3.6888794541139363
+const minEpisodes = 3.6888794541139363
 
 // mostMoments bounds the memory for long runs. Beyond it, neighbouring moments are merged, which makes fewer episodes.
 const mostMoments = 1024
@@ -149,9 +149,9 @@ func (s *Summary) course(class *int, kind string) course {
 }
 
 // enough reports whether the operations at or beyond a percentile q of ns nanoseconds come from enough moments.
-func (c course) enough(q float64, ns int64) bool { return q <= 0.5 || c.episodes(ns) >= MinEpisodes }
+func (c course) enough(q float64, ns int64) bool { return q <= 0.5 || c.episodes(ns) >= minEpisodes }
 
-// episodes returns the effective number of episodes of times of at least ns: see [MinEpisodes].
+// episodes returns the effective number of episodes of times of at least ns: see [minEpisodes].
 func (c course) episodes(ns int64) float64 {
 	from := coarseBucket(ns)
 	beyond, all := make([]float64, len(c)), make([]float64, len(c))

@@ -331,7 +331,7 @@ func (o Objective) evaluateTime(s *Summary, r *ObjectiveResult) {
 		}
 		r.Unknown, r.OneMoment = true, true
 		r.Why = fmt.Sprintf("the operations at or beyond %s come from too few moments of the run: %s, and it needs %s", o.Metric,
-			figure.Significant(d.Episodes(q)), figure.Significant(MinEpisodes))
+			figure.Significant(d.Episodes(q)), figure.Significant(minEpisodes))
 		return
 	}
 	most := math.Inf(1)

@@ -109,7 +109,7 @@ type Summary struct {
 	metered   time.Duration // length of the intervals of which Client is known
 	sampled   time.Duration // length of the intervals in which InFlight was sampled
 	tails     []classTail   // the part of Classes after the phase; nil without a tail
-	moments   []moment      // in order of time; see [MinEpisodes]
+	moments   []moment      // in order of time; see [minEpisodes]
 	perMoment int           // intervals of a moment, one if zero
 }
 

@@ -202,7 +202,7 @@ func (d *Deployment) Actions() (list []*fault.Action) {
 // backend is the backend of a fault. Commands that a fault has itself are for the last one.
 func (d *Deployment) backend(f spec.Fault) Backend {
 	for _, b := range d.backends {
-		if f.Exec == nil && slices.Contains(b.Actions(), fault.Find(f.Strike.Action)) {
+		if f.Exec == nil && slices.Contains(b.Actions(), fault.Find(f.Action.Name)) {
 			return b
 		}
 	}
@@ -212,7 +212,7 @@ func (d *Deployment) backend(f spec.Fault) Backend {
 // Nothing reverts the fault after the limit: steps run only as long as Plimsoll does.
 func (d *Deployment) Fault(f spec.Fault, _ time.Duration) (Injector, error) {
 	if err := d.check(f); err != nil {
-		return nil, fmt.Errorf("%s: %w", f.Strike, err)
+		return nil, fmt.Errorf("%s: %w", f.Action, err)
 	}
 	b := d.backend(f)
 	d.mu.Lock()
@@ -231,7 +231,7 @@ func (d *Deployment) check(f spec.Fault) error {
 		for _, a := range d.Actions() {
 			names = append(names, a.Name)
 		}
-		if !slices.Contains(names, f.Strike.Action) {
+		if !slices.Contains(names, f.Action.Name) {
 			return fmt.Errorf("the platform does not have it (it has: %s). Write its commands into a platform file",
 				cmp.Or(strings.Join(names, ", "), "nothing"))
 		}
@@ -292,7 +292,7 @@ func (d *Deployment) Plan(ctx context.Context, f spec.Fault) ([]Plan, error) {
 	if _, err := d.Fault(f, 0); err != nil {
 		return nil, err
 	}
-	if f.Strike.Target == "" {
+	if f.Action.Target == "" {
 		plan, err := d.plan(ctx, f, nil)
 		return []Plan{plan}, err
 	}
@@ -302,7 +302,7 @@ func (d *Deployment) Plan(ctx context.Context, f spec.Fault) ([]Plan, error) {
 	}
 	list, err := d.candidates(f, members)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", f.Strike, err)
+		return nil, fmt.Errorf("%s: %w", f.Action, err)
 	}
 	var plans []Plan
 	for _, m := range list {
@@ -357,7 +357,7 @@ func (d *Deployment) steps(ctx context.Context, f spec.Fault, m *member) (Steps,
 	}
 	s, err := d.backend(f).Steps(ctx, f, named)
 	if err != nil {
-		return s, fmt.Errorf("%s: %w", f.Strike, err)
+		return s, fmt.Errorf("%s: %w", f.Action, err)
 	}
 	for _, text := range []*string{&s.Inject.Text, &s.Witness.Text} {
 		*text = visible.Line(d.hide(*text))

@@ -57,7 +57,7 @@ func TestHangingDiskOfALabThatIsKilled(t *testing.T) {
 	b := &bench{h: h, home: home}
 	l := b.until(t, "its volume is there", func(l record.Lab) bool { return len(l.Volumes) == 1 && l.Volumes[0].Mount != "" })
 	writer := startWriter(t, filepath.Join(l.Volumes[0].Mount, "file"))
-	if _, err := h.Fail(t.Context(), spec.Fault{Strike: spec.ParseStrike("disk-hang:" + l.Volumes[0].Name)}, 0); err != nil {
+	if _, err := h.Fail(t.Context(), spec.Fault{Action: spec.ParseAction("disk-hang:" + l.Volumes[0].Name)}, 0); err != nil {
 		t.Fatal(err)
 	}
 	b.waits(t)

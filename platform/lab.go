@@ -39,12 +39,12 @@ func (p labPlatform) Actions() []*fault.Action {
 }
 
 func (p labPlatform) Fault(f spec.Fault, limit time.Duration) (Injector, error) {
-	a := action.Find(f.Strike.Action)
+	a := action.Find(f.Action.Name)
 	switch {
 	case limit < 0:
-		return nil, fmt.Errorf("%s: the time limit %v is negative", f.Strike, limit)
+		return nil, fmt.Errorf("%s: the time limit %v is negative", f.Action, limit)
 	case a == nil:
-		return nil, fmt.Errorf("%s: %w", f.Strike, cmp.Or(fault.Check(f), fault.Refuse("a lab does not do it")))
+		return nil, fmt.Errorf("%s: %w", f.Action, cmp.Or(fault.Check(f), fault.Refuse("a lab does not do it")))
 	case limit == 0:
 		limit = DefaultLimit
 	}

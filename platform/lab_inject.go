@@ -15,16 +15,16 @@ import (
 
 func (i *injector) Inject(ctx context.Context) (Injection, error) {
 	if i.known.Injected() {
-		return i.known, fmt.Errorf("%s: the fault was injected already", i.fault.Strike)
+		return i.known, fmt.Errorf("%s: the fault was injected already", i.fault.Action)
 	}
 	var err error
 	if i.before, err = action.TakeSnapshot(ctx, i.lab); err != nil {
-		return Injection{}, fmt.Errorf("%s: cannot read the state of the lab before the fault: %w", i.fault.Strike, err)
+		return Injection{}, fmt.Errorf("%s: cannot read the state of the lab before the fault: %w", i.fault.Action, err)
 	}
 	requested := time.Now()
 	f, err := i.lab.Fail(ctx, i.fault, i.limit)
 	if err != nil {
-		return Injection{}, fmt.Errorf("%s: %w", i.fault.Strike, err)
+		return Injection{}, fmt.Errorf("%s: %w", i.fault.Action, err)
 	}
 	i.known = Injection{Requested: requested, Effective: time.Now(), Target: f.Target, ID: f.ID, Mode: i.action.Mode,
 		TakesDown: i.action.TakesDown, Unseats: i.action.Unseats(), Lasts: f.ID != 0, Figures: f.Figures}
@@ -48,7 +48,7 @@ func (i *injector) Heal(ctx context.Context) (Injection, error) {
 		}
 	}
 	if err != nil {
-		return i.known, fmt.Errorf("%s: %w", i.fault.Strike, err)
+		return i.known, fmt.Errorf("%s: %w", i.fault.Action, err)
 	}
 	i.known.Healed = i.healed(ctx)
 	return i.known, nil

@@ -145,7 +145,7 @@ func (b *bench) breaks(t *testing.T, s spec.Fault, mode, evidence string, meanwh
 	if done.Effective.Before(done.Requested) || done.Target == "" || done.Mode != mode {
 		t.Errorf("the injection is %+v, want mode %q", done, mode)
 	}
-	if (done.ID != 0) != fault.Find(s.Strike.Action).Lasts {
+	if (done.ID != 0) != fault.Find(s.Action.Name).Lasts {
 		t.Errorf("a fault that lasts has a number, and no other: %+v", done)
 	}
 	if meanwhile != nil {
@@ -155,14 +155,14 @@ func (b *bench) breaks(t *testing.T, s spec.Fault, mode, evidence string, meanwh
 	if err != nil || !proof.Hit || !strings.Contains(proof.Evidence, evidence) {
 		t.Errorf("hit %v: %q, %v; want %q", proof.Hit, proof.Evidence, err, evidence)
 	}
-	t.Logf("%s on %s: %s", s.Strike, done.Target, proof.Evidence)
+	t.Logf("%s on %s: %s", s.Action, done.Target, proof.Evidence)
 	for range 2 { // healing what is healed succeeds
 		if _, err := i.Heal(ctx); err != nil {
 			t.Fatalf("heal: %v", err)
 		}
 	}
-	b.until(t, "everything is whole after "+s.Strike.String(), whole)
-	b.done[s.Strike.Action] = true
+	b.until(t, "everything is whole after "+s.Action.String(), whole)
+	b.done[s.Action.Name] = true
 	return done
 }
 
@@ -187,7 +187,7 @@ func TestFaultsHitAndHeal(t *testing.T) {
 	}
 	b.load(t)
 	b.until(t, "the lab is whole", whole)
-	faultOf := func(text string) spec.Fault { return spec.Fault{Strike: spec.ParseStrike(text)} }
+	faultOf := func(text string) spec.Fault { return spec.Fault{Action: spec.ParseAction(text)} }
 	t.Run("kill", func(t *testing.T) { b.breaks(t, faultOf("kill:secondary"), fault.Crash, "ended", nil) })
 	t.Run("kill-patroni", func(t *testing.T) {
 		b.breaks(t, faultOf("kill-patroni:secondary"), fault.Crash, "runs without Patroni", nil)
@@ -200,19 +200,19 @@ func TestFaultsHitAndHeal(t *testing.T) {
 	})
 	t.Run("cut", func(t *testing.T) { b.breaks(t, faultOf("cut:secondary"), fault.BlackHole, "hangs", nil) })
 	t.Run("cut a pair in one direction", func(t *testing.T) {
-		b.breaks(t, spec.Fault{Strike: spec.ParseStrike("cut:primary"), From: "secondary", Direction: "out"}, fault.BlackHole, "dropped", nil)
+		b.breaks(t, spec.Fault{Action: spec.ParseAction("cut:primary"), From: "secondary", Direction: "out"}, fault.BlackHole, "dropped", nil)
 	})
 	t.Run("slow", func(t *testing.T) {
-		b.breaks(t, spec.Fault{Strike: spec.ParseStrike("slow:primary"), Rate: 20_000}, fault.Late, "delayed packets", nil)
+		b.breaks(t, spec.Fault{Action: spec.ParseAction("slow:primary"), Rate: 20_000}, fault.Late, "delayed packets", nil)
 	})
 	t.Run("throttle", func(t *testing.T) {
-		b.breaks(t, spec.Fault{Strike: spec.ParseStrike("throttle:primary"), Cores: 0.2}, fault.Late, "the quota of", func(done Injection) {
+		b.breaks(t, spec.Fault{Action: spec.ParseAction("throttle:primary"), Cores: 0.2}, fault.Late, "the quota of", func(done Injection) {
 			b.run(t, done.Target, "sh", "-c", "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done")
 		})
 	})
 	t.Run("power-off", func(t *testing.T) { b.breaks(t, faultOf("power-off:secondary"), fault.BlackHole, "hangs", nil) })
 	t.Run("power-loss", func(t *testing.T) {
-		b.breaks(t, spec.Fault{Strike: spec.ParseStrike("power-loss:primary"), Keep: 0.5, Seed: 3}, fault.BlackHole, "discarded", nil)
+		b.breaks(t, spec.Fault{Action: spec.ParseAction("power-loss:primary"), Keep: 0.5, Seed: 3}, fault.BlackHole, "discarded", nil)
 	})
 	testDiskFaults(t, b)
 	for _, name := range fault.Names() {
@@ -231,26 +231,26 @@ func testDiskFaults(t *testing.T, b *bench) {
 		spec spec.Fault
 		mode string
 	}{
-		{spec.Fault{Strike: spec.ParseStrike("disk-slow:primary"), Delay: spec.Duration(50 * time.Millisecond),
+		{spec.Fault{Action: spec.ParseAction("disk-slow:primary"), Delay: spec.Duration(50 * time.Millisecond),
 			Ops: []string{"flush"}}, fault.Late},
-		{spec.Fault{Strike: spec.ParseStrike("disk-lie:primary")}, fault.Storage},
-		{spec.Fault{Strike: spec.ParseStrike("disk-hang:primary")}, fault.Storage},
-		{spec.Fault{Strike: spec.ParseStrike("disk-full:secondary")}, fault.Storage},
-		{spec.Fault{Strike: spec.ParseStrike("disk-error:primary"), Errno: "EIO", Ops: []string{"flush"}}, fault.Storage},
-		{spec.Fault{Strike: spec.ParseStrike("disk-fail:secondary")}, fault.Storage},
+		{spec.Fault{Action: spec.ParseAction("disk-lie:primary")}, fault.Storage},
+		{spec.Fault{Action: spec.ParseAction("disk-hang:primary")}, fault.Storage},
+		{spec.Fault{Action: spec.ParseAction("disk-full:secondary")}, fault.Storage},
+		{spec.Fault{Action: spec.ParseAction("disk-error:primary"), Errno: "EIO", Ops: []string{"flush"}}, fault.Storage},
+		{spec.Fault{Action: spec.ParseAction("disk-fail:secondary")}, fault.Storage},
 	} {
-		t.Run(c.spec.Strike.String(), func(t *testing.T) { b.breaks(t, c.spec, c.mode, "the fault affected", nil) })
+		t.Run(c.spec.Action.String(), func(t *testing.T) { b.breaks(t, c.spec, c.mode, "the fault affected", nil) })
 	}
 	t.Run("disk-corrupt", func(t *testing.T) {
 		l := b.until(t, "the lab is whole", whole)
 		disk := l.Volumes[0].Disks[0]
-		b.breaks(t, spec.Fault{Strike: spec.ParseStrike("disk-corrupt:" + l.Volumes[0].Name + "/" + disk.Name), Seed: 1},
+		b.breaks(t, spec.Fault{Action: spec.ParseAction("disk-corrupt:" + l.Volumes[0].Name + "/" + disk.Name), Seed: 1},
 			fault.Storage, "the fault affected", func(Injection) {
 				b.run(t, disk.Host, "dd", "if="+disk.File, "of=/dev/null", "bs=4096", "count=64", "iflag=direct")
 			})
 	})
 	t.Run("disk-torn", func(t *testing.T) {
-		b.breaks(t, spec.Fault{Strike: spec.ParseStrike("disk-torn:secondary"), Probability: 0.01, Seed: 2}, fault.Storage, "the fault affected", nil)
+		b.breaks(t, spec.Fault{Action: spec.ParseAction("disk-torn:secondary"), Probability: 0.01, Seed: 2}, fault.Storage, "the fault affected", nil)
 	})
 }
 

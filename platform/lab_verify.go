@@ -17,7 +17,7 @@ var errNotDone = errors.New("the fault was not injected")
 
 func (i *injector) Verify(ctx context.Context) (Injection, error) {
 	if !i.known.Injected() {
-		return i.known, fmt.Errorf("%s: %w", i.fault.Strike, errNotDone)
+		return i.known, fmt.Errorf("%s: %w", i.fault.Action, errNotDone)
 	}
 	var last error
 	scene := &action.Scene{Fault: i.fault, Target: i.known.Target, Before: i.before, Lab: i.lab}
@@ -34,10 +34,10 @@ func (i *injector) Verify(ctx context.Context) (Injection, error) {
 			continue
 		}
 		if last != nil {
-			last = fmt.Errorf("%s: cannot verify that the fault had an effect: %w", i.fault.Strike, last)
+			last = fmt.Errorf("%s: cannot verify that the fault had an effect: %w", i.fault.Action, last)
 		}
 		if !i.known.Hit {
-			i.known.Evidence = "nothing saw an effect of " + i.fault.Strike.String() + " on " + i.known.Target
+			i.known.Evidence = "nothing saw an effect of " + i.fault.Action.String() + " on " + i.known.Target
 		}
 		return i.known, last
 	}

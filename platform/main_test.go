@@ -69,7 +69,7 @@ func playInjector(ctx context.Context, home, name string, what ...string) error 
 		return err
 	}
 	for _, text := range what {
-		i, err := OfLab(h).Fault(spec.Fault{Strike: spec.ParseStrike(text), Delay: delayOf(text)}, 3*time.Second)
+		i, err := OfLab(h).Fault(spec.Fault{Action: spec.ParseAction(text), Delay: delayOf(text)}, 3*time.Second)
 		if err != nil {
 			return err
 		}

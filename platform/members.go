@@ -277,7 +277,7 @@ func (d *Deployment) named(name string) *member {
 
 // candidates are the members that a target may mean now: one, or several for random without a seed.
 func (d *Deployment) candidates(f spec.Fault, members []record.LabMember) (list []*member, err error) {
-	target := f.Strike.Target
+	target := f.Action.Target
 	if m := d.named(target); m != nil {
 		return []*member{m}, nil
 	}
@@ -337,10 +337,10 @@ const AnswerWithin = 20 * time.Second
 // choose finds the member that a fault strikes now; nil if it names none. It waits for an answer, and for the end of
 // an election.
 func (d *Deployment) choose(ctx context.Context, f spec.Fault) (*member, error) {
-	if f.Strike.Target == "" {
+	if f.Action.Target == "" {
 		return nil, nil
 	}
-	if m := d.named(f.Strike.Target); m != nil { // it need not answer, as on a node that is lost
+	if m := d.named(f.Action.Target); m != nil { // it need not answer, as on a node that is lost
 		return m, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, AnswerWithin)
@@ -352,7 +352,7 @@ func (d *Deployment) choose(ctx context.Context, f spec.Fault) (*member, error) 
 			if list, err = d.candidates(f, members); err == nil {
 				return list[rand.IntN(len(list))], nil
 			}
-			if !errors.Is(err, errNobody) || !strings.HasSuffix(f.Strike.Target, "primary") {
+			if !errors.Is(err, errNobody) || !strings.HasSuffix(f.Action.Target, "primary") {
 				return nil, err
 			}
 		}

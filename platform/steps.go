@@ -30,17 +30,17 @@ type stepInjector struct {
 // may have done a part of its work.
 func (i *stepInjector) Inject(ctx context.Context) (Injection, error) {
 	if i.known.Injected() {
-		return i.known, fmt.Errorf("%s: the fault was injected already", i.fault.Strike)
+		return i.known, fmt.Errorf("%s: the fault was injected already", i.fault.Action)
 	}
 	m, err := i.platform.choose(ctx, i.fault)
 	if err != nil {
-		return i.known, fmt.Errorf("%s: %w", i.fault.Strike, err)
+		return i.known, fmt.Errorf("%s: %w", i.fault.Action, err)
 	}
 	if i.steps, err = i.platform.steps(ctx, i.fault, m); err != nil {
 		return i.known, err
 	}
 	i.describe()
-	i.entry = Entry{Fault: i.fault.Strike.String(), Member: i.known.Target, Kind: i.platform.backend(i.fault).Kind(),
+	i.entry = Entry{Fault: i.fault.Action.String(), Member: i.known.Target, Kind: i.platform.backend(i.fault).Kind(),
 		Timeout: i.steps.Timeout}
 	if i.fault.For > 0 {
 		i.entry.Until = time.Now().Add(i.fault.For.Std()).UTC()
@@ -58,7 +58,7 @@ func (i *stepInjector) Inject(ctx context.Context) (Injection, error) {
 	}
 	if err != nil {
 		i.close()
-		return i.known, fmt.Errorf("%s: nothing was done, because the journal cannot be written: %w", i.fault.Strike, err)
+		return i.known, fmt.Errorf("%s: nothing was done, because the journal cannot be written: %w", i.fault.Action, err)
 	}
 	ctx, stop := wait.Must(ctx) // an interrupted load does not stop a step, which has its own time limit
 	defer stop()
@@ -73,11 +73,11 @@ func (i *stepInjector) Inject(ctx context.Context) (Injection, error) {
 	}
 	i.close()
 	if errors.Is(err, ErrNotRun) {
-		return i.known, errors.Join(fmt.Errorf("%s: %w", i.fault.Strike, err), held.gone(i.known.ID))
+		return i.known, errors.Join(fmt.Errorf("%s: %w", i.fault.Action, err), held.gone(i.known.ID))
 	}
 	_, healErr := i.Heal(ctx)
 	i.known.Healed = time.Time{} // it was not injected
-	return i.known, errors.Join(fmt.Errorf("%s: %w", i.fault.Strike, err), healErr)
+	return i.known, errors.Join(fmt.Errorf("%s: %w", i.fault.Action, err), healErr)
 }
 
 // perform runs a step.
@@ -118,7 +118,7 @@ func (i *stepInjector) close() {
 // see an effect.
 func (i *stepInjector) Verify(ctx context.Context) (Injection, error) {
 	if !i.known.Injected() {
-		return i.known, fmt.Errorf("%s: the fault was not injected", i.fault.Strike)
+		return i.known, fmt.Errorf("%s: the fault was not injected", i.fault.Action)
 	}
 	if !i.known.Healed.IsZero() || i.known.Hit {
 		return i.known, nil
@@ -197,7 +197,7 @@ func (i *stepInjector) Heal(ctx context.Context) (Injection, error) {
 	list, err := i.platform.revert(ctx, i.known.ID, i.platform.backend(i.fault))
 	i.known.Commands = append(i.known.Commands, list...)
 	if err != nil {
-		return i.known, fmt.Errorf("%s: %w", i.fault.Strike, err)
+		return i.known, fmt.Errorf("%s: %w", i.fault.Action, err)
 	}
 	i.known.Healed = list[len(list)-1].Returned
 	return i.known, nil

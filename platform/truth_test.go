@@ -134,7 +134,7 @@ func (s *single) losePower(t *testing.T, during func(context.Context)) {
 	if during != nil {
 		all.Go(func() { during(writing) })
 	}
-	i := s.injector(t, spec.Fault{Strike: spec.ParseStrike("power-loss:random")})
+	i := s.injector(t, spec.Fault{Action: spec.ParseAction("power-loss:random")})
 	_, err := i.Inject(ctx)
 	stop()
 	all.Wait()
@@ -194,7 +194,7 @@ func TestLossOfPower(t *testing.T) {
 	})
 	t.Run("a disk that lies loses durable writes", func(t *testing.T) {
 		before := s.must(t, "durable", 5)
-		lie := s.injector(t, spec.Fault{Strike: spec.ParseStrike("disk-lie:random")})
+		lie := s.injector(t, spec.Fault{Action: spec.ParseAction("disk-lie:random")})
 		if _, err := lie.Inject(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -220,10 +220,10 @@ func TestLossOfPower(t *testing.T) {
 // A fault that no lab can inject is refused before the lab is asked.
 func TestRefused(t *testing.T) {
 	p := OfLab((*lab.Handle)(nil))
-	if _, err := p.Fault(spec.Fault{Strike: spec.ParseStrike("kill:primary")}, -1); err == nil {
+	if _, err := p.Fault(spec.Fault{Action: spec.ParseAction("kill:primary")}, -1); err == nil {
 		t.Error("a negative limit is accepted")
 	}
-	if _, err := p.Fault(spec.Fault{Strike: spec.ParseStrike("kil:primary")}, 0); err == nil ||
+	if _, err := p.Fault(spec.Fault{Action: spec.ParseAction("kil:primary")}, 0); err == nil ||
 		!strings.Contains(err.Error(), "did you mean kill?") {
 		t.Errorf("an unknown action: %v", err)
 	}

@@ -374,7 +374,7 @@ func (c *Capacity) check() error {
 
 // complete takes over what the journal says of steps and capacity.json does not say yet.
 func (c *Capacity) complete(dir string, held bool) error {
-	events, _, err := ReadCapacityJournal(dir)
+	events, _, err := readCapacityJournal(dir)
 	for _, e := range events {
 		if l := c.Line(e.Line); e.Step != nil && l != nil && !l.Ended() {
 			l.Place(*e.Step)
@@ -429,9 +429,9 @@ func (e CapacityEvent) complete() bool {
 	return false
 }
 
-// ReadCapacityJournal reads the journal of a capacity, in the order in which it was written. Lines that cannot be read
+// readCapacityJournal reads the journal of a capacity, in the order in which it was written. Lines that cannot be read
 // are left out and counted.
-func ReadCapacityJournal(dir string) (events []CapacityEvent, unreadable int, err error) {
+func readCapacityJournal(dir string) (events []CapacityEvent, unreadable int, err error) {
 	return readLines(filepath.Join(dir, CapacityJournal), "the capacity in "+dir, (*CapacityEvent).complete)
 }
 

@@ -21,8 +21,8 @@ import (
 // DiagnosticsDir has what members wrote into diagnostic.data, one directory for each.
 const DiagnosticsDir = "diagnostic.data"
 
-// MaxDiagnostics is the largest size of the diagnostic data of one member in a record, in bytes: some hours.
-const MaxDiagnostics = 16 << 20
+// maxDiagnostics is the largest size of the diagnostic data of one member in a record, in bytes: some hours.
+const maxDiagnostics = 16 << 20
 
 // diagnosticFile is how diagnostic data are called in the checksums.
 var diagnosticFile = expression.New(`^diagnostic\.data/[A-Za-z0-9%_-][A-Za-z0-9%._-]*/metrics\.[A-Za-z0-9._:-]+$`)
@@ -36,7 +36,7 @@ func escapeGlob(path string) string {
 const diagnosticDelay = 15 * time.Second
 
 // AddDiagnostics copies the diagnostic data of a mongod into the record as it is: the files in dir that were written
-// since a moment, newest first, no more than [MaxDiagnostics]. A directory that is not there has none. An error means
+// since a moment, newest first, no more than [maxDiagnostics]. A directory that is not there has none. An error means
 // that they are missing from the record.
 func (w *RunWriter) AddDiagnostics(member, dir string, since time.Time) error {
 	files, left := diagnosticFiles(dir, since)
@@ -59,7 +59,7 @@ func (w *RunWriter) AddDiagnostics(member, dir string, since time.Time) error {
 	}
 	what := "diagnostic data of " + w.red.text(member) + " (FTDC, as MongoDB's support reads them)"
 	if left > 0 {
-		what += fmt.Sprintf("; %d older files are not in the record, because it has at most %d MiB of each member", left, MaxDiagnostics>>20)
+		what += fmt.Sprintf("; %d older files are not in the record, because it has at most %d MiB of each member", left, maxDiagnostics>>20)
 	}
 	w.run.Files = append(w.run.Files, File{name, what})
 	return nil
@@ -84,7 +84,7 @@ func diagnosticFiles(dir string, since time.Time) (names []string, left int) {
 	})
 	total := int64(0)
 	for _, info := range found {
-		if total += info.Size(); total > MaxDiagnostics {
+		if total += info.Size(); total > maxDiagnostics {
 			return names, len(found) - len(names)
 		}
 		names = append(names, info.Name())
@@ -102,6 +102,6 @@ func copyFile(from, to string) (err error) {
 	if err != nil {
 		return err
 	}
-	_, err = io.Copy(out, io.LimitReader(in, MaxDiagnostics)) // it may grow meanwhile
+	_, err = io.Copy(out, io.LimitReader(in, maxDiagnostics)) // it may grow meanwhile
 	return cmp.Or(err, out.Close())
 }

@@ -138,7 +138,7 @@ type DrillShard struct {
 
 // DrillFault is one injected fault, on the clock of the run.
 type DrillFault struct {
-	Fault  spec.Strike `json:"fault"`  // as specified
+	Fault  spec.Action `json:"fault"`  // as specified
 	Target string      `json:"target"` // what it was resolved to
 	// Shards are those that have a member with data on the target, of a sharded cluster.
 	Shards []string `json:"shards,omitempty"`

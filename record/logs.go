@@ -21,9 +21,9 @@ import (
 // LogsDir holds what the servers of a lab wrote into their logs during the run: MEMBER.log.zst.
 const LogsDir = "logs"
 
-// MaxLog is the largest size of the log of one member in a record, before compression. Of a longer one the first and
+// maxLog is the largest size of the log of one member in a record, before compression. Of a longer one the first and
 // the last half of that are kept.
-const MaxLog = 8 << 20
+const maxLog = 8 << 20
 
 // maxLogLine is the longest line that is kept whole.
 const maxLogLine = 64 << 10
@@ -37,7 +37,7 @@ type LogPart struct {
 	From, To int64 // in bytes; To is the end of the file as it was
 }
 
-// AddLog copies the log of a member into the record: compressed, no longer than [MaxLog], and without credentials.
+// AddLog copies the log of a member into the record: compressed, no longer than [maxLog], and without credentials.
 // Nothing is written where the parts are empty. An error means that the log is missing from the record.
 func (w *RunWriter) AddLog(member string, parts []LogPart) error {
 	total := int64(0)
@@ -74,7 +74,7 @@ func (w *RunWriter) writeLog(file string, parts []LogPart) (err error) {
 		return err
 	}
 	for _, p := range parts {
-		if err := w.copyLog(z, p, len(parts) > 1, MaxLog/int64(len(parts))); err != nil {
+		if err := w.copyLog(z, p, len(parts) > 1, maxLog/int64(len(parts))); err != nil {
 			return errors.Join(err, z.Close())
 		}
 	}

@@ -19,8 +19,8 @@ func NewLatency(h *measure.Histogram) *Latency {
 	return newLatency(h, func(q float64) (int64, bool) { return h.Quantile(q), h.Enough(q) })
 }
 
-// NewDueLatency sums up the times of operations that were due, nil if none succeeded.
-func NewDueLatency(d measure.Due) *Latency {
+// newDueLatency sums up the times of operations that were due, nil if none succeeded.
+func newDueLatency(d measure.Due) *Latency {
 	if d.Answered.Count() == 0 {
 		return nil
 	}
@@ -118,7 +118,7 @@ func newClassResult(s *measure.Summary, class string, ci *measure.ClassInterval,
 		if err != nil {
 			return r, err
 		}
-		*to = NewDueLatency(d)
+		*to = newDueLatency(d)
 	}
 	r.Rate = s.Rate(succeeded)
 	for i, n := range ci.Counts {

@@ -101,8 +101,8 @@ func comparedNext(r *record.ComparisonReport) Next {
 	return Next{r.WouldTell, "runs both in turn until the answer is known"}
 }
 
-// ComparedText names what is compared: "durability.name (durable, balanced)".
-func ComparedText(list []record.Difference) string {
+// comparedText names what is compared: "durability.name (durable, balanced)".
+func comparedText(list []record.Difference) string {
 	var parts []string
 	for _, d := range list {
 		if d.Compared {
@@ -182,7 +182,7 @@ func repeatedAnswer(s *record.Study) string {
 	if len(values) == 0 {
 		return ""
 	}
-	return Disclosed(figure.Rate(measure.Median(values))+" ok/s", s.Base.Target) + fmt.Sprintf(", from %s to %s in %s",
+	return disclosed(figure.Rate(measure.Median(values))+" ok/s", s.Base.Target) + fmt.Sprintf(", from %s to %s in %s",
 		figure.Rate(slices.Min(values)), figure.Rate(slices.Max(values)), figure.Plural(len(values), "run"))
 }
 
@@ -307,7 +307,7 @@ func (x *sidesAnswer) speed(c *record.Comparison, than string) string {
 func amount(c *record.Comparison) string {
 	if c.Ratio == nil || c.Unit == measure.UnitShare {
 		word := map[record.Verdict]string{record.Better: "better", record.Worse: "worse"}[c.Verdict]
-		return word + prefixed(" by ", strings.TrimLeft(ChangeText(c), "+-"))
+		return word + prefixed(" by ", strings.TrimLeft(changeText(c), "+-"))
 	}
 	ratio := *c.Ratio
 	slower := ratio > 1 != c.Higher

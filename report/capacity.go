@@ -106,7 +106,7 @@ func capacityDocument(c *record.Capacity, on *capacityFiles) *Document {
 	d.Sections = appendFilled(nil, lines, presentSection(c))
 	for i := range c.Lines {
 		s := lineSection(&c.Lines[i])
-		if s.ID = NthID("line", i); on != nil {
+		if s.ID = nthID("line", i); on != nil {
 			s.draw(lineCurve(c, &c.Lines[i], s.ID))
 		}
 		d.Sections = appendFilled(d.Sections, s)
@@ -126,7 +126,7 @@ func capacityFacts(c *record.Capacity) []Fact {
 	if c.Target != nil {
 		address = c.Target.Address
 	}
-	return Facts("target", Disclosed(cmp.Or(run.Target, address), capacitySoftware(c)), "server", capacityEngine(c),
+	return Facts("target", disclosed(cmp.Or(run.Target, address), capacitySoftware(c)), "server", capacityEngine(c),
 		"workload", run.Workload.Name, "durability", run.Durability.Name, "objectives", strings.Join(c.Objectives, ", "),
 		"time", capacityTime(c), "begun", begun(&c.Head))
 }
@@ -296,7 +296,7 @@ func capacityAnswer(c *record.Capacity) string {
 		verb, rate = "safely carries ", safeRate(l)
 		interval = fmt.Sprintf(" (its load line is at %s; %s)", figure.Rate(l.Rate), intervalWords(l))
 	}
-	return "The deployment " + verb + Disclosed(rate+" operations/s", capacitySoftware(c)) + " with " + with + interval +
+	return "The deployment " + verb + disclosed(rate+" operations/s", capacitySoftware(c)) + " with " + with + interval +
 		while(c, l) + prefixed("; now ", presentBrief(c.Now))
 }
 

@@ -29,7 +29,7 @@ func compareDocument(r *record.ComparisonReport, on *comparisonFiles) *Document 
 	}
 	d.Brief = doubt(r.Validity)
 	d.conclude(r.Validity, record.Complete, cmp.Or(comparedAnswer(r), severalAnswer(r)),
-		join("; ", prefixed("compared: ", ComparedText(r.Differences)), compareBasis(r)))
+		join("; ", prefixed("compared: ", comparedText(r.Differences)), compareBasis(r)))
 	d.Summary, d.Next = changesSummary(r.Comparisons), comparedNext(r)
 	count := map[measure.Severity]int{}
 	for _, x := range r.Differences {
@@ -46,9 +46,9 @@ func compareDocument(r *record.ComparisonReport, on *comparisonFiles) *Document 
 			name = "baseline"
 		}
 		side := &r.Sides[i]
-		d.Facts = append(d.Facts, Fact{name, Disclosed(side.Name+", n = "+strconv.Itoa(side.N), side.TargetKind)})
+		d.Facts = append(d.Facts, Fact{name, disclosed(side.Name+", n = "+strconv.Itoa(side.N), side.TargetKind)})
 	}
-	d.Facts = append(d.Facts, Facts("compared", ComparedText(r.Differences),
+	d.Facts = append(d.Facts, Facts("compared", comparedText(r.Differences),
 		"comparisons", comparisonsText(r.Comparisons), "tool", Version(r.Tool))...)
 	against := map[string][]record.Comparison{}
 	var baselines []string
@@ -59,7 +59,7 @@ func compareDocument(r *record.ComparisonReport, on *comparisonFiles) *Document 
 		against[c.Baseline] = append(against[c.Baseline], c)
 	}
 	for i, base := range baselines {
-		d.Sections = append(d.Sections, changesOf(NthID("against", i), base, against[base]))
+		d.Sections = append(d.Sections, changesOf(nthID("against", i), base, against[base]))
 	}
 	d.Sections = appendFilled(d.Sections, differencesSection(r), sidesSection(r))
 	if on != nil {
@@ -81,11 +81,11 @@ func compareTiles(r *record.ComparisonReport) (tiles []Tile) {
 			continue
 		}
 		name := Capitalised(strings.ReplaceAll(x.Metric, ".", " "))
-		note := VerdictText(x.Verdict) + fmt.Sprintf(", n = %d + %d", x.N, x.NBase)
+		note := verdictText(x.Verdict) + fmt.Sprintf(", n = %d + %d", x.N, x.NBase)
 		if x.Low != nil && x.High != nil {
-			note = IntervalText(x) + " " + note
+			note = intervalText(x) + " " + note
 		}
-		tiles = append(tiles, Tile{name, ChangeText(x), beside(note, r.Sides[1].TargetKind)})
+		tiles = append(tiles, Tile{name, changeText(x), beside(note, r.Sides[1].TargetKind)})
 	}
 	for _, v := range []record.Verdict{record.Better, record.Worse, record.Equivalent, record.Inconclusive} {
 		tiles = append(tiles, Tile{Capitalised(string(v)), figure.Count(int64(count[v])),
@@ -147,7 +147,7 @@ func sidesSection(r *record.ComparisonReport) Section {
 		if n := len(side.Records); n > 3 {
 			records += fmt.Sprintf(", … (%d in all)", n)
 		}
-		s.Table.row(Disclosed(side.Name, side.TargetKind), strconv.Itoa(side.N), records)
+		s.Table.row(disclosed(side.Name, side.TargetKind), strconv.Itoa(side.N), records)
 	}
 	return s
 }

@@ -24,7 +24,7 @@ func diagnosisDocument(d *record.Diagnosis) *Document {
 	doc.Sure = fmt.Sprintf("%s of %s are covered by %s", share(d.Seconds, span.Seconds()),
 		duration(span.Nanoseconds()),
 		figure.Plural(int(d.Samples), "sample"))
-	doc.Where = strings.Replace(AnatomyLine(d.Peak), "service time", "busiest minute", 1)
+	doc.Where = strings.Replace(anatomyLine(d.Peak), "service time", "busiest minute", 1)
 	point := func(grade Grade, text string, args ...any) {
 		doc.Findings = append(doc.Findings, Point{grade, "", fmt.Sprintf(text, args...)})
 	}

@@ -178,8 +178,8 @@ func (d *Document) disclose(loaded []string) {
 	}
 }
 
-// Disclosed is a figure with the [Disclosure] of its target behind it.
-func Disclosed(figure, target string) string {
+// disclosed is a figure with the [Disclosure] of its target behind it.
+func disclosed(figure, target string) string {
 	return figure + bracketed(Disclosure(target))
 }
 
@@ -210,8 +210,8 @@ func check(good bool, otherwise Grade, yes, no string) Point {
 	return Point{otherwise, "", no}
 }
 
-// Machine is the machine on which a load was made.
-func Machine(e record.Environment) string {
+// machine is the machine on which a load was made.
+func machine(e record.Environment) string {
 	threads := ""
 	if e.Threads > 0 {
 		threads = figure.Significant(e.Cores) + " of " + figure.Plural(e.Threads, "processor thread")

@@ -76,7 +76,7 @@ func drillLoss(d *record.Drill) string {
 	}
 	var parts []string
 	for i := range list {
-		parts = append(parts, ModeName(list[i].Mode)+": "+lossOf(d, &list[i]))
+		parts = append(parts, modeName(list[i].Mode)+": "+lossOf(d, &list[i]))
 	}
 	return strings.Join(parts, "; ")
 }
@@ -102,7 +102,7 @@ func drillDocument(d *record.Drill, on *drillFiles) *Document {
 	for i := range d.Rounds {
 		r := &d.Rounds[i]
 		var round []Section
-		for _, story := range DrillStories(r) {
+		for _, story := range drillStories(r) {
 			round = append(round, drillTimeline(r, story))
 		}
 		for _, s := range append(round, drillCommands(r), drillNoticed(r), drillEffects(r, false), drillShards(r),
@@ -166,7 +166,7 @@ func drillGrade(d *record.Drill) Grade {
 
 // plannedFault is a fault as specified, with its times.
 func plannedFault(f spec.Fault) string {
-	text := f.Strike.String()
+	text := f.Action.String()
 	if f.From != "" {
 		text += " from " + f.From
 	}
@@ -245,7 +245,7 @@ func drillTiles(d *record.Drill) (list []Tile) {
 	for _, m := range modes {
 		of := ""
 		if len(modes) > 1 { // one tile for each failure mode
-			of = ", " + ModeWord(m.Mode)
+			of = ", " + modeWord(m.Mode)
 		}
 		if m.Outages != nil && len(kinds) == 0 {
 			list = append(list, Tile{"outage" + of, duration(m.Outages.Median), drillRounds(m.Outages)})
@@ -404,8 +404,8 @@ var drillStages = map[string]string{
 	record.StageAudit:    "audit: reading all writes",
 }
 
-// DrillStage is the name of a stage of a running round.
-func DrillStage(stage string) string { return cmp.Or(drillStages[stage], stage) }
+// drillStage is the name of a stage of a running round.
+func drillStage(stage string) string { return cmp.Or(drillStages[stage], stage) }
 
 // drillTimeline is what happened, counted from the first fault, in one story of several.
 func drillTimeline(r *record.DrillRound, story DrillStory) Section {
@@ -438,7 +438,7 @@ func drillTimeline(r *record.DrillRound, story DrillStory) Section {
 			s.Points = append(s.Points, Point{Warn, "warning",
 				fmt.Sprintf("%s (%s): %s", f.Fault, notInjected, f.Problem)})
 		case f.Hit:
-			s.Lines = append(s.Lines, fmt.Sprintf("%s took effect: %s. Failure mode: %s.", text, f.Evidence, ModeName(f.Mode)))
+			s.Lines = append(s.Lines, fmt.Sprintf("%s took effect: %s. Failure mode: %s.", text, f.Evidence, modeName(f.Mode)))
 			if f.Problem != "" {
 				s.Points = append(s.Points, Point{Warn, "warning", text + ": " + f.Problem})
 			}
@@ -456,7 +456,7 @@ func drillTimeline(r *record.DrillRound, story DrillStory) Section {
 const notInjected = "not injected"
 
 func roundMode(r *record.DrillRound) string {
-	mode := ModeWord(r.Mode())
+	mode := modeWord(r.Mode())
 	if mode == "" && len(r.Faults) > 0 && !slices.ContainsFunc(r.Faults,
 		func(f record.DrillFault) bool { return f.Mode != "" }) {
 		return notInjected

@@ -19,8 +19,8 @@ var modeNames = map[string]string{
 	fault.Planned: "planned hand-over", fault.Unknown: "injected from outside",
 }
 
-// ModeName is a failure mode in words; see [record.DrillMode].
-func ModeName(mode string) string {
+// modeName is a failure mode in words; see [record.DrillMode].
+func modeName(mode string) string {
 	var list []string
 	for name := range strings.SplitSeq(mode, "+") {
 		list = append(list, cmp.Or(modeNames[name], name, "no fault"))
@@ -28,8 +28,8 @@ func ModeName(mode string) string {
 	return strings.Join(list, " and ")
 }
 
-// ModeWord is a failure mode without its explanation.
-func ModeWord(mode string) string { return strings.ReplaceAll(mode, "+", " and ") }
+// modeWord is a failure mode without its explanation.
+func modeWord(mode string) string { return strings.ReplaceAll(mode, "+", " and ") }
 
 // DrillModes are the rounds of a drill by what clients noticed: those of its record, or, of one that is older, as its
 // rounds have it. Where the record has the figures of all rounds only, they are those of one mode.
@@ -166,7 +166,7 @@ func statements(d *record.Drill) []string {
 	var lines []string
 	for _, m := range list {
 		if m.Statement != "" {
-			lines = append(lines, Capitalised(ModeName(m.Mode))+": "+m.Statement)
+			lines = append(lines, Capitalised(modeName(m.Mode))+": "+m.Statement)
 		}
 	}
 	return lines
@@ -182,7 +182,7 @@ func drillModes(d *record.Drill) Section {
 		if m.Outages != nil {
 			median, longest = duration(m.Outages.Median), duration(m.Outages.Max)
 		}
-		s.Table.row(ModeName(m.Mode), figure.Count(int64(m.Rounds)), median, longest, figure.Count(int64(m.Unended)),
+		s.Table.row(modeName(m.Mode), figure.Count(int64(m.Rounds)), median, longest, figure.Count(int64(m.Unended)),
 			figure.Count(int64(m.Lossy)))
 	}
 	return s
@@ -226,7 +226,7 @@ func drillAnswer(d *record.Drill) string {
 	}
 	for i := range list {
 		m := &list[i]
-		text += "; " + ModeWord(m.Mode) + ": "
+		text += "; " + modeWord(m.Mode) + ": "
 		if out := modeOutage(m); out != "" {
 			text += "outage " + out + ", "
 		}
@@ -239,7 +239,7 @@ func drillAnswer(d *record.Drill) string {
 func lied(d *record.Drill) bool {
 	return slices.ContainsFunc(d.Rounds, func(r record.DrillRound) bool {
 		return slices.ContainsFunc(r.Faults, func(f record.DrillFault) bool {
-			return f.Fault.Action == fault.DiskLie && f.Hit
+			return f.Fault.Name == fault.DiskLie && f.Hit
 		})
 	})
 }
@@ -314,7 +314,7 @@ func drillSummary(d *record.Drill) *Table {
 	if len(d.Rounds) != 1 {
 		return roundsDone(d)
 	}
-	story := DrillStories(&d.Rounds[0])[0]
+	story := drillStories(&d.Rounds[0])[0]
 	if len(d.Rounds[0].Faults) == 0 {
 		return nil
 	}

@@ -14,7 +14,7 @@ import (
 func TestDrillTellsModesApart(t *testing.T) {
 	round := func(n int, mode string, outage, during float64) record.DrillRound {
 		return record.DrillRound{Number: n, Status: record.Complete, Verdict: record.Holds,
-			Faults:  []record.DrillFault{{Fault: spec.ParseStrike("random:primary"), Mode: mode, Injected: 1e9, Hit: true}},
+			Faults:  []record.DrillFault{{Fault: spec.ParseAction("random:primary"), Mode: mode, Injected: 1e9, Hit: true}},
 			Effects: []record.DrillEffect{{Client: -1, Outage: int64(outage), Before: 1000, During: during}}}
 	}
 	d := &record.Drill{Specification: spec.Drill{Name: "drill"}, Head: record.Head{Status: record.Complete},
@@ -52,7 +52,7 @@ func TestDrillTellsAnOutageWithoutEnd(t *testing.T) {
 	d := &record.Drill{Specification: spec.Drill{Name: "drill"}, Head: record.Head{Status: record.Complete},
 		Verdict: record.Holds, Rounds: []record.DrillRound{{
 			Number: 1, Status: record.Complete, Verdict: record.Holds,
-			Faults:  []record.DrillFault{{Fault: spec.ParseStrike("power-off:host1"), Mode: "crash", Injected: 1e9, Hit: true}},
+			Faults:  []record.DrillFault{{Fault: spec.ParseAction("power-off:host1"), Mode: "crash", Injected: 1e9, Hit: true}},
 			Effects: []record.DrillEffect{{Client: -1, Outage: -1, OutageFrom: 1e9, Before: 1000}}}}}
 	if got, want := drillAnswer(d), "holds: loss not known; outage that did not end while the load ran"; got != want {
 		t.Errorf("the answer is %q, want %q", got, want)
@@ -61,8 +61,8 @@ func TestDrillTellsAnOutageWithoutEnd(t *testing.T) {
 
 // A fault that could not be done has no mode: the text and the tables say so, and why.
 func TestDrillTellsAFaultThatWasNotInjected(t *testing.T) {
-	fault := record.DrillFault{Fault: spec.ParseStrike("kill:gateway-9"), Target: "kill:gateway-9", Problem: "there is no member gateway-9"}
-	struck := record.DrillFault{Fault: spec.ParseStrike("kill:primary"), Target: "rs0-1", Mode: "crash", Injected: 1e9,
+	fault := record.DrillFault{Fault: spec.ParseAction("kill:gateway-9"), Target: "kill:gateway-9", Problem: "there is no member gateway-9"}
+	struck := record.DrillFault{Fault: spec.ParseAction("kill:primary"), Target: "rs0-1", Mode: "crash", Injected: 1e9,
 		Done: 1e9, Hit: true, Evidence: "its process is gone"}
 	d := &record.Drill{Specification: spec.Drill{Name: "drill"}, Head: record.Head{Status: record.Complete},
 		Verdict: record.Unknown, Rounds: []record.DrillRound{

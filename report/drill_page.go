@@ -108,7 +108,7 @@ func drillCharts(d *record.Drill) []*Figure {
 	drawn := 0
 	for i := range d.Rounds {
 		r := &d.Rounds[i]
-		for _, story := range DrillStories(r) {
+		for _, story := range drillStories(r) {
 			if f := roundPhases(r, story, len(d.Rounds) > 1); f != nil && drawn < mostPhases {
 				charts = append(charts, f)
 				drawn++
@@ -209,7 +209,7 @@ func drillOutages(d *record.Drill) *Figure {
 	for i, m := range modes {
 		if m.Outages != nil {
 			c.Series = append(c.Series, modeSeries(m, series[i], i, len(modes) > 1, float64(len(d.Rounds)+1))...)
-			c.Description += fmt.Sprintf(" %s: median %s, longest %s.", ModeName(m.Mode),
+			c.Description += fmt.Sprintf(" %s: median %s, longest %s.", modeName(m.Mode),
 				duration(m.Outages.Median), duration(m.Outages.Max))
 		}
 	}
@@ -223,8 +223,8 @@ func modeSeries(m record.DrillMode, dots chart.Series, number int, several bool,
 	median := "median " + duration(m.Outages.Median)
 	dots.Name, dots.Unnamed, dots.Dots, dots.Style, dots.Colour = "outage", true, true, chart.Points, 2*number
 	if several {
-		dots.Name, dots.Unnamed = ModeName(m.Mode), false
-		median = ModeWord(m.Mode) + ", " + median
+		dots.Name, dots.Unnamed = modeName(m.Mode), false
+		median = modeWord(m.Mode) + ", " + median
 	}
 	return []chart.Series{dots, {Name: median, X: []float64{0, end}, Y: []float64{m.Outages.Median, m.Outages.Median},
 		Style: chart.Dashed, Colour: 2*number + 1}}
@@ -243,7 +243,7 @@ func drillShare(m *record.DrillMode, several bool) *Figure {
 	id, title := "drill-outage-share", "Length of outages over all rounds"
 	if several {
 		id += "-" + strings.ReplaceAll(m.Mode, "+", "-")
-		title = "Length of outages: " + ModeName(m.Mode)
+		title = "Length of outages: " + modeName(m.Mode)
 	}
 	c := &chart.XY{Frame: chart.Frame{ID: id, Title: title},
 		X: chart.Axis{Label: fmt.Sprintf("outage; n = %d rounds", n), Unit: chart.Nanoseconds, Zero: true},

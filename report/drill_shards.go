@@ -21,9 +21,9 @@ type DrillStory struct {
 	Beside bool
 }
 
-// DrillStories are the stories of a round: one, or one for each shard on which something happened, each with what
+// drillStories are the stories of a round: one, or one for each shard on which something happened, each with what
 // concerns all shards. A fault that hit no shard, such as one of a router, is shown with the first story.
-func DrillStories(r *record.DrillRound) []DrillStory {
+func drillStories(r *record.DrillRound) []DrillStory {
 	var shards []string
 	add := func(name string) {
 		if name != "" && !slices.Contains(shards, name) {

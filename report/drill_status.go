@@ -18,7 +18,7 @@ func statusTiles(s *record.DrillStatus) []Tile {
 	}
 	told := "writes of this round, as answered"
 	return []Tile{
-		{Name: "round", Value: fmt.Sprintf("%d of %d", s.Round, s.Rounds), Note: DrillStage(s.Stage().Stage)},
+		{Name: "round", Value: fmt.Sprintf("%d of %d", s.Round, s.Rounds), Note: drillStage(s.Stage().Stage)},
 		{Name: "acknowledged", Value: figure.Count(s.Writes.Acknowledged), Note: told},
 		{Name: "not applied", Value: figure.Count(s.Writes.NotApplied), Note: "proven by the answer"},
 		{Name: "indeterminate", Value: figure.Count(s.Writes.Indeterminate), Note: "known after the audit"},
@@ -49,7 +49,7 @@ func stagePoints(s *record.DrillStatus) []Point {
 	seen := map[string]bool{}
 	for i, x := range s.Stages {
 		seen[x.Stage] = true
-		p := Point{Grade: Good, Mark: "done", Text: DrillStage(x.Stage)}
+		p := Point{Grade: Good, Mark: "done", Text: drillStage(x.Stage)}
 		if i+1 < len(s.Stages) {
 			p.Text += ": " + figure.Duration(s.Stages[i+1].At.Sub(x.At))
 		} else {
@@ -60,7 +60,7 @@ func stagePoints(s *record.DrillStatus) []Point {
 	}
 	for _, stage := range record.DrillStages() {
 		if !seen[stage] && (stage != record.StageHealed || !seen[record.StageRecovery]) {
-			list = append(list, Point{Grade: Note, Mark: "to come", Text: DrillStage(stage)})
+			list = append(list, Point{Grade: Note, Mark: "to come", Text: drillStage(stage)})
 		}
 	}
 	return list
@@ -112,7 +112,7 @@ func drillNow(dir string) (say Now, err error) {
 	}
 	stage := s.Stage()
 	say.Text = fmt.Sprintf("round %d of %d: %s, for %s; %s acknowledged, %s not applied, %s indeterminate", s.Round, s.Rounds,
-		DrillStage(stage.Stage), clock(int64(time.Since(stage.At))), figure.Count(s.Writes.Acknowledged),
+		drillStage(stage.Stage), clock(int64(time.Since(stage.At))), figure.Count(s.Writes.Acknowledged),
 		figure.Count(s.Writes.NotApplied), figure.Count(s.Writes.Indeterminate))
 	round := path.Join(record.RoundsDir, strconv.Itoa(s.Round))
 	if holds(dir, round) {

@@ -88,7 +88,7 @@ func TestDrillTellsOutagesOfWritesAndReads(t *testing.T) {
 	} {
 		d := &record.Drill{Specification: spec.Drill{Name: "drill"}, Head: record.Head{Status: record.Complete},
 			Verdict: record.Holds, Rounds: []record.DrillRound{{Number: 1, Status: record.Complete, Verdict: record.Holds,
-				WindowEnd: 8e9, Faults: []record.DrillFault{{Fault: spec.ParseStrike("kill:primary"), Mode: "crash", Injected: 1e9, Hit: true}},
+				WindowEnd: 8e9, Faults: []record.DrillFault{{Fault: spec.ParseAction("kill:primary"), Mode: "crash", Injected: 1e9, Hit: true}},
 				Effects: effects}}}
 		if got := drillAnswer(d); got != want {
 			t.Errorf("the answer is %q, want %q", got, want)

@@ -98,7 +98,7 @@ func (e *Entry) loaded(target, engine string, w spec.Workload) {
 }
 
 func p99Of(l *record.Latency) string {
-	if text := PercentileText(l, 0.99); text != "-" {
+	if text := percentileText(l, 0.99); text != "-" {
 		return text
 	}
 	return ""

@@ -119,12 +119,12 @@ func runAnswer(r *record.Run, h objectiveCounts) string {
 	if p.Offered > 0 {
 		achieved = fmt.Sprintf("%s of %s ok/s offered", figure.Rate(p.Rates.Achieved), figure.Rate(p.Rates.Offered))
 	}
-	text := Disclosed(achieved, r.Target.Software())
+	text := disclosed(achieved, r.Target.Software())
 	if late := strings.TrimSuffix(p99Of(timesOf(r, &p.All)), fewMoments); late != "" && late != NoAnswer {
 		text += ", p99 " + late
 	}
 	if p.Dropped+r.Course.Unsent+p.Counts.Bad() > 0 {
-		text += ", " + RunLoss(r, p) + " not ok"
+		text += ", " + runLoss(r, p) + " not ok"
 	}
 	return join("; ", h.short(), text)
 }
@@ -150,7 +150,7 @@ func runSummary(r *record.Run) *Table {
 		}
 		cells := []string{c.Name, figure.Rate(c.Rate), "-", "-", "-", "-"}
 		if times := timesOf(r, &c); times != nil {
-			cells = append(cells[:2], PercentileText(times, 0.5), PercentileText(times, 0.99), PercentileText(times, 0.999),
+			cells = append(cells[:2], percentileText(times, 0.5), percentileText(times, 0.99), percentileText(times, 0.999),
 				duration(times.Max))
 			for i := range cells { // a finding says it
 				cells[i] = strings.TrimSuffix(cells[i], fewMoments)
@@ -165,10 +165,14 @@ func runSummary(r *record.Run) *Table {
 func studyAnswer(s *record.Study, h objectiveCounts) string {
 	capacity, changes := "", verdictCounts(s.Comparisons)
 	if s.Capacity != nil {
+<<<<<<< HEAD
 		capacity = "load line " + Disclosed(capacityText(s.Capacity), s.Base.Target)
+=======
+		capacity = "capacity " + disclosed(capacityText(s.Capacity), s.Base.Target)
+>>>>>>> loops
 	}
 	if best := largestChange(s.Comparisons); best != nil {
-		changes = fmt.Sprintf("%s: %s %s at %s", best.Verdict, heading(best.Metric), ChangeText(best), best.Configuration)
+		changes = fmt.Sprintf("%s: %s %s at %s", best.Verdict, heading(best.Metric), changeText(best), best.Configuration)
 	} else if open := openComparisons(s.Comparisons); open > 0 {
 		changes = fmt.Sprintf("undecided in %d of %s", open, figure.Plural(len(s.Comparisons), "comparison"))
 	} else if changes != "" {
@@ -180,7 +184,7 @@ func studyAnswer(s *record.Study, h objectiveCounts) string {
 	text := join("; ", h.short(), capacity, changes)
 	for _, p := range s.Procedures {
 		if text == "" || s.Capacity == nil && len(s.Comparisons) == 0 {
-			text = join("; ", text, p.Path+": "+ProcedureValue(p.Path, p.Chosen))
+			text = join("; ", text, p.Path+": "+procedureValue(p.Path, p.Chosen))
 		}
 	}
 	return cmp.Or(text, "nothing to compare yet")
@@ -230,7 +234,7 @@ func changesSummary(list []record.Comparison) *Table {
 			continue
 		}
 		if worthALine(c) {
-			t.row(name, wordOf(c.Verdict), ChangeText(c), IntervalText(c), optional(c.Value, c.Unit), optional(c.Base, c.Unit))
+			t.row(name, wordOf(c.Verdict), changeText(c), intervalText(c), optional(c.Value, c.Unit), optional(c.Base, c.Unit))
 		}
 	}
 	return t
@@ -259,9 +263,9 @@ func severalAnswer(r *record.ComparisonReport) string {
 		isThroughput := func(c record.Comparison) bool { return c.Metric == "throughput" }
 		c = &r.Comparisons[max(0, slices.IndexFunc(r.Comparisons, isThroughput))]
 	}
-	text := heading(c.Metric) + " " + ChangeText(c)
+	text := heading(c.Metric) + " " + changeText(c)
 	if c.Low != nil && c.High != nil {
-		text += " " + IntervalText(c)
+		text += " " + intervalText(c)
 	}
 	return fmt.Sprintf("%s: %s, %s against %s", wordOf(c.Verdict), text, c.Configuration, c.Baseline)
 }

@@ -54,7 +54,7 @@ func TestLostWritesAreNeverGreen(t *testing.T) {
 	drill := func(verdict record.DrillVerdict, lost int64, loss string, w string, action string) *record.Drill {
 		d := &record.Drill{Head: record.Head{Status: record.Complete}, Verdict: verdict,
 			Rounds: []record.DrillRound{{Number: 1, Status: record.Complete, Verdict: verdict, Expect: spec.Expect{Loss: loss},
-				Faults: []record.DrillFault{{Fault: spec.ParseStrike(action), Mode: fault.Crash, Injected: 1, Hit: true}},
+				Faults: []record.DrillFault{{Fault: spec.ParseAction(action), Mode: fault.Crash, Injected: 1, Hit: true}},
 				Ledger: &record.LedgerResult{Acknowledged: 100, Inserts: map[string]int64{record.WriteLost: lost}}}}}
 		d.Specification.Run.Durability.W = w
 		if lost > 0 {

@@ -12,8 +12,8 @@ import (
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-// LabLine is the name of a lab with its [LabText].
-func LabLine(l *record.Lab) string { return l.Name + ": " + LabText(l) }
+// labLine is the name of a lab with its [LabText].
+func labLine(l *record.Lab) string { return l.Name + ": " + LabText(l) }
 
 // LabText says in one line what a lab is: its hosts, its software, its cluster, and its storage.
 func LabText(l *record.Lab) string {
@@ -118,7 +118,7 @@ func differing(s, from string) string {
 // labSpecLine is a specification of a lab in one line.
 func labSpecLine(asked spec.Lab) string {
 	asked.Defaults()
-	return LabLine(&record.Lab{Name: asked.Name, State: "up", Specification: asked, Engine: asked.Engine.Name,
+	return labLine(&record.Lab{Name: asked.Name, State: "up", Specification: asked, Engine: asked.Engine.Name,
 		Version: asked.Engine.Version})
 }
 

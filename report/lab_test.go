@@ -62,7 +62,7 @@ func TestLabLine(t *testing.T) {
 			Hosts: []record.LabHost{{Role: "member"}, {Role: "member"}}},
 			"two: 2 hosts (plain), mongod 8.0.4, 2 shards of 3 members, 3 config servers, 2 routers, each on a directory (failed)"},
 	} {
-		if got := LabLine(&c.lab); got != c.want {
+		if got := labLine(&c.lab); got != c.want {
 			t.Errorf("%q, want %q", got, c.want)
 		}
 	}

@@ -72,7 +72,7 @@ func NewestText(r *record.Run, l *record.IntervalLine) string {
 	if len(times) > 0 {
 		text += "; p99 of " + strings.Join(times, ", ")
 	}
-	return Disclosed(text, r.Target.Software())
+	return disclosed(text, r.Target.Software())
 }
 
 // TimeKind is the kind of latencies of a run that count.

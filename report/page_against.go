@@ -205,7 +205,7 @@ func settingsOf(s *Source) map[string]string {
 		asked = r.Specification
 	case *record.Study:
 		asked = r.Base
-		m["factors"] = FactorText(r.Specification)
+		m["factors"] = factorText(r.Specification)
 	}
 	for key, value := range flat(asked) {
 		if key != "out" && !strings.HasPrefix(key, "labels.") {

@@ -41,9 +41,9 @@ func (p *Page) several(sources []*Source, compare Comparer) {
 				if point.offered > 0 {
 					offered = figure.Rate(point.offered)
 				}
-				row = append(row[:2], offered, Disclosed(figure.Rate(point.achieved), r.Target.Software()),
+				row = append(row[:2], offered, disclosed(figure.Rate(point.achieved), r.Target.Software()),
 					duration(point.p50), duration(point.p99),
-					RunLoss(r, m))
+					runLoss(r, m))
 			}
 		}
 		table.Rows = append(table.Rows, row)

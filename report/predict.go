@@ -20,7 +20,7 @@ func backtestDocument(b *record.Backtest) *Document {
 	d := answered(backtestTitle(b), "", b.Validity)
 	for i := range b.Factors {
 		s := BacktestSection(&b.Factors[i])
-		s.ID, s.Group = NthID("backtest", i), "" // several factors may have the same name
+		s.ID, s.Group = nthID("backtest", i), "" // several factors may have the same name
 		d.Sections = append(d.Sections, s)
 	}
 	return d
@@ -148,7 +148,7 @@ func backtestSection(factors []predict.Factor, id string) (section Section, ok b
 	for i := range b.Factors {
 		s := BacktestSection(&b.Factors[i])
 		s.Title = bounded(s.Title)
-		s.draw(backtestFigure(&b.Factors[i], NthID(id, i)))
+		s.draw(backtestFigure(&b.Factors[i], nthID(id, i)))
 		section.Parts = append(section.Parts, s.captioned(s.Title, ""))
 	}
 	return section, true

@@ -109,7 +109,7 @@ func probeDocument(p *record.Probe, on *probeFiles) *Document {
 	}
 	class := cmp.Or(p.Class, &record.ProbeClass{})
 	d.Facts = Facts("commits", probeCommits(p), "class", class.Text, "class from", class.Provenance, "volume", p.Volume, "storage", probeStack(p.Storage),
-		"directory", p.Specification.Directory, "machine", Machine(p.Environment), "begun", begun(&p.Head))
+		"directory", p.Specification.Directory, "machine", machine(p.Environment), "begun", begun(&p.Head))
 	random, journal, checkpoint, sustained := probeRandom(p), probeJournal(p), probeCheckpoint(p), probeSustained(p)
 	predicted := predictionSection(p.Prediction)
 	if on != nil {

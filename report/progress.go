@@ -179,7 +179,7 @@ func (p *Progress) suite(d *Document, s *record.Suite) {
 		late = fmt.Sprintf("%s scaled further for lack of time (see plimsoll report); for more time: plimsoll suite resume %s --budget TIME",
 			figure.Plural(len(names), "part"), p.Dir)
 	}
-	d.Facts = Facts("done", PartsDone(s), "left", rest, "budget", p.budget(s), "late", late)
+	d.Facts = Facts("done", partsDone(s), "left", rest, "budget", p.budget(s), "late", late)
 	d.Sections = appendFilled(nil, parts, p.next("suite", "parts", failed))
 }
 

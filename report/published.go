@@ -112,9 +112,9 @@ func (b *Beside) section() Section {
 		r := &b.Rows[i]
 		change, interval, n := "-", "-", "-"
 		if c := r.Comparison; c != nil {
-			change, interval, n = ChangeText(c), IntervalText(c), strconv.Itoa(c.N)
+			change, interval, n = changeText(c), intervalText(c), strconv.Itoa(c.N)
 		}
-		s.Table.row(r.Level, heading(r.Metric), change, interval, n, PublishedText(r),
+		s.Table.row(r.Level, heading(r.Metric), change, interval, n, publishedText(r),
 			strings.TrimSpace(r.As+" "+s.note(r.Doubt)), r.Place)
 	}
 	for _, t := range b.Sweep.Trends {
@@ -127,8 +127,8 @@ func (b *Beside) section() Section {
 	return s
 }
 
-// PublishedText is the published change, written like a measured one. Bounds of the document ("about") stay.
-func PublishedText(r *BesideRow) string {
+// publishedText is the published change, written like a measured one. Bounds of the document ("about") stay.
+func publishedText(r *BesideRow) string {
 	if r.Published == nil {
 		return "-"
 	}
@@ -148,7 +148,7 @@ func (v *studyView) published() []Section {
 	var sections []Section
 	for i := range list {
 		x := list[i].section()
-		x.ID = NthID(GroupPublished, i)
+		x.ID = nthID(GroupPublished, i)
 		if v.drawn {
 			x.draw(publishedFigure(&list[i], timeOf(s), x.ID))
 		}
@@ -172,7 +172,7 @@ func publishedFigure(b *Beside, kind, id string) *Figure {
 		measured := "-"
 		if x := r.Comparison; x != nil && x.Ratio != nil {
 			row.Value, row.Low, row.High = *x.Ratio, or(x.Low), or(x.High)
-			measured = ChangeText(x)
+			measured = changeText(x)
 		}
 		if r.Published != nil {
 			row.Published = *r.Published
@@ -180,7 +180,7 @@ func publishedFigure(b *Beside, kind, id string) *Figure {
 		if math.IsNaN(row.Value) && row.Published == 0 {
 			continue
 		}
-		row.Text = cmp.Or(measured, "-") + " | " + PublishedText(r)
+		row.Text = cmp.Or(measured, "-") + " | " + publishedText(r)
 		c.Rows = append(c.Rows, row)
 	}
 	return rowsFigure(c, "At the right: measured | published. Each is a change against its own baseline, because the machines differ.", nil)

@@ -61,10 +61,10 @@ func runDocument(r *record.Run, on *runFiles) *Document {
 	d.Facts = append(d.Facts, Facts("target", runTarget(r))...)
 	d.Facts = append(d.Facts, Facts("notes", strings.Join(r.Target.Notes, "; "))...)
 	if r.Lab != nil {
-		d.Facts = append(d.Facts, Fact{"lab", LabLine(r.Lab)})
+		d.Facts = append(d.Facts, Fact{"lab", labLine(r.Lab)})
 		d.Sections = append(d.Sections, labSections(r.Lab, r.LabAfter, r.Series, labFigures(on, over.Track)...)...)
 	}
-	d.Facts = append(d.Facts, Facts("machine", Machine(r.Environment), "begun", begun(&r.Head))...)
+	d.Facts = append(d.Facts, Facts("machine", machine(r.Environment), "begun", begun(&r.Head))...)
 	if p != nil {
 		use := clientUse(r, p)
 		if on != nil {
@@ -150,7 +150,7 @@ func runCounts(r *record.Run, p *record.PhaseResult) []Fact {
 		achieved = fmt.Sprintf("%s of %s ok/s offered (%s)", figure.Rate(p.Rates.Achieved),
 			figure.Rate(p.Rates.Offered), share(p.Rates.Achieved, p.Rates.Offered))
 	}
-	achieved = Disclosed(achieved, r.Target.Software())
+	achieved = disclosed(achieved, r.Target.Software())
 	if p.Rates.Attempted > 0 && p.Counts.Bad() > 0 {
 		attempted = fmt.Sprintf("%s/s, of which %s/s failed and %s/s indeterminate", figure.Rate(p.Rates.Attempted),
 			figure.Rate(p.Rates.Failed), figure.Rate(p.Rates.Indeterminate))
@@ -283,13 +283,13 @@ func runTiles(r *record.Run, p *record.PhaseResult) []Tile {
 	achieved.Note = beside(achieved.Note, r.Target.Software())
 	list := []Tile{achieved}
 	if l != nil {
-		middle := Tile{what + " p50", PercentileText(l, 0.5), "n = " + figure.Count(l.Count+l.Lost)}
+		middle := Tile{what + " p50", percentileText(l, 0.5), "n = " + figure.Count(l.Count+l.Lost)}
 		if value, note := mediansApart(r, p); value != "" {
 			middle.Value, middle.Note = value, note
 		}
 		list = append(list, middle,
-			Tile{what + " p99", PercentileText(l, 0.99), beyond(l, 0.99)},
-			Tile{what + " p99.9", PercentileText(l, 0.999), beyond(l, 0.999)})
+			Tile{what + " p99", percentileText(l, 0.99), beyond(l, 0.99)},
+			Tile{what + " p99.9", percentileText(l, 0.999), beyond(l, 0.999)})
 	}
 	note := fmt.Sprintf("%s failed, %s indeterminate", figure.Count(p.Counts.Failed),
 		figure.Count(p.Counts.Indeterminate))
@@ -299,7 +299,7 @@ func runTiles(r *record.Run, p *record.PhaseResult) []Tile {
 	if n := r.Course.Unsent; n > 0 {
 		note += fmt.Sprintf(", %s unsent", figure.Count(n))
 	}
-	return append(list, Tile{"Not ok", RunLoss(r, p), note})
+	return append(list, Tile{"Not ok", runLoss(r, p), note})
 }
 
 // farApart is the ratio of medians of two operations from which their common median describes neither.
@@ -330,9 +330,9 @@ func mediansApart(r *record.Run, p *record.PhaseResult) (value, note string) {
 	return duration(least.ns) + " to " + duration(most.ns), least.name + " to " + most.name
 }
 
-// RunLoss is the share of operations that were due and did not succeed, including those that were dropped or never
+// runLoss is the share of operations that were due and did not succeed, including those that were dropped or never
 // sent: for a user who waits for them it is the same.
-func RunLoss(r *record.Run, p *record.PhaseResult) string {
+func runLoss(r *record.Run, p *record.PhaseResult) string {
 	gone := p.Dropped + r.Course.Unsent
 	return share(float64(p.Counts.Bad()+gone), float64(p.Counts.Attempted+gone))
 }
@@ -343,8 +343,8 @@ const NoAnswer = "no answer"
 // fewMoments marks a percentile from too few moments of the run.
 const fewMoments = "*"
 
-// PercentileText is a percentile that a record has, [NoAnswer], or "-" if it is not stated for another reason.
-func PercentileText(l *record.Latency, q float64) string {
+// percentileText is a percentile that a record has, [NoAnswer], or "-" if it is not stated for another reason.
+func percentileText(l *record.Latency, q float64) string {
 	switch ns, reach := l.Quantile(q); reach {
 	case measure.Stated:
 		return duration(ns)
@@ -372,7 +372,7 @@ func beyond(l *record.Latency, q float64) string {
 
 // operations is the table of the operation classes, response time first.
 func operations(r *record.Run, p *record.PhaseResult) Section {
-	s := Section{ID: "operations", Title: Disclosed("operations", r.Target.Software()), Table: &Table{Left: 2, Wide: []int{6, 9},
+	s := Section{ID: "operations", Title: disclosed("operations", r.Target.Software()), Table: &Table{Left: 2, Wide: []int{6, 9},
 		Header: []string{"operation", "time", "count", "ok/s", "p50", "p90", "p95", "p99", "p99.9", "p99.99", "max",
 			"mean"}}}
 	if r.Scheduled {
@@ -455,7 +455,7 @@ func quantiles(l *record.Latency) []string {
 	}
 	var cells []string
 	for _, q := range []float64{0.5, 0.9, 0.95, 0.99, 0.999, 0.9999} {
-		cells = append(cells, PercentileText(l, q))
+		cells = append(cells, percentileText(l, q))
 	}
 	return append(cells, duration(l.Max), duration(l.Mean))
 }
@@ -515,13 +515,13 @@ func clientUse(r *record.Run, p *record.PhaseResult) Section {
 		text += fmt.Sprintf(", %s operations in flight", figure.Significant(*p.InFlight))
 	}
 	if l := p.Lateness; l != nil && l.P99 != nil {
-		text += ", sent late by p99 " + PercentileText(l, 0.99)
+		text += ", sent late by p99 " + percentileText(l, 0.99)
 	}
 	if c.Loops > 0 {
 		text += fmt.Sprintf(", busiest of %s busy for %s of the time", figure.Plural(c.Loops, "event loop"), figure.Percent(c.LoopBusy))
 	}
 	if n, b := p.Noticed, p.Bare; n != nil && b != nil && n.P99 != nil && b.P99 != nil {
-		text += fmt.Sprintf(", p99 %s until the answer and %s until it continued", PercentileText(b, 0.99), PercentileText(n, 0.99))
+		text += fmt.Sprintf(", p99 %s until the answer and %s until it continued", percentileText(b, 0.99), percentileText(n, 0.99))
 	}
 	s := Section{ID: "client", Facts: []Fact{{who, text}}}
 	if x := p.Service; x != nil {
@@ -577,7 +577,7 @@ var clientColumns = []clientColumn{
 	{"client", false, func(c *record.ClientShare) string { return strconv.Itoa(c.Number) }},
 	{"host", true, func(c *record.ClientShare) string { return c.Host }},
 	{"machine", true, func(c *record.ClientShare) string {
-		return Machine(record.Environment{CPU: c.CPU, MemoryBytes: c.MemoryBytes, OS: c.OS, Kernel: c.Kernel})
+		return machine(record.Environment{CPU: c.CPU, MemoryBytes: c.MemoryBytes, OS: c.OS, Kernel: c.Kernel})
 	}},
 	{"status", false, func(c *record.ClientShare) string { return c.Status }},
 	{"zone", true, func(c *record.ClientShare) string { return c.Zone }},

@@ -16,8 +16,8 @@ import (
 // smallPart is the share of the service time below which a line of text does not name a place.
 const smallPart = 0.03
 
-// AnatomyLine says in one line where the mean service time went, the largest parts first; "" if that is not known.
-func AnatomyLine(a *anatomy.Anatomy) string {
+// anatomyLine says in one line where the mean service time went, the largest parts first; "" if that is not known.
+func anatomyLine(a *anatomy.Anatomy) string {
 	if a == nil || a.Operations <= 0 || len(a.Servers) == 0 {
 		return ""
 	}
@@ -58,7 +58,7 @@ func runWhere(r *record.Run) string {
 	if mongodb := r.Target.Kind == "mongod" || r.Target.Kind == "mongos"; mongodb && !sampled {
 		return "time by place: unknown, because no statistics of servers were read (role clusterMonitor)"
 	}
-	return AnatomyLine(r.Anatomy)
+	return anatomyLine(r.Anatomy)
 }
 
 // anatomySection is where the mean service time went.

@@ -57,8 +57,8 @@ func (s *Section) Heading() string {
 	return s.Group + ": " + s.Title
 }
 
-// NthID is the ID of one of several sections of the same sort.
-func NthID(sort string, i int) string { return sort + "-" + strconv.Itoa(i+1) }
+// nthID is the ID of one of several sections of the same sort.
+func nthID(sort string, i int) string { return sort + "-" + strconv.Itoa(i+1) }
 
 func (s *Section) filled() bool {
 	return len(s.Lines)+len(s.Points)+len(s.Facts)+len(s.Tiles)+len(s.Figures)+len(s.Parts) > 0 ||

@@ -68,7 +68,7 @@ func writeSheet(w io.Writer, factors, metrics []string, lines []map[string]strin
 
 // column is the name of the column of a metric, with its unit.
 func column(metric string) string {
-	switch UnitOf(metric) {
+	switch unitOf(metric) {
 	case measure.UnitRate:
 		return metric + "_per_s"
 	case measure.UnitShare:
@@ -106,7 +106,7 @@ func trialLine(trial *record.Trial, levels map[string]string) map[string]string 
 		cells["level:"+name] = cell(level)
 	}
 	for name, x := range trial.Values {
-		cells[column(name)] = float(scaled(x, UnitOf(name)))
+		cells[column(name)] = float(scaled(x, unitOf(name)))
 	}
 	return cells
 }
@@ -203,9 +203,9 @@ func (b *benchWriter) trial(kind, configuration string, values map[string]float6
 		class = cmp.Or(class, "all")
 		unit := word(Clean(what)) + "-ns"
 		switch {
-		case UnitOf(name) == measure.UnitRate:
+		case unitOf(name) == measure.UnitRate:
 			unit = "ok/s"
-		case UnitOf(name) == measure.UnitShare:
+		case unitOf(name) == measure.UnitShare:
 			unit = word(Clean(what)) + "-share"
 		case what == "mean":
 			unit = "ns/op"

@@ -30,7 +30,7 @@ func levelFigures(v *studyView, f *spec.Factor, id string) []*Figure {
 		}
 		c := &chart.Rows{
 			Frame: chart.Frame{ID: fmt.Sprintf("%s-levels-%d", id, i), Title: Capitalised(metricWords(m, kind)) + " " + what},
-			X:     chart.Axis{Label: metricLabel(m, kind), Unit: UnitOf(m), Zero: true}, Rows: rows,
+			X:     chart.Axis{Label: metricLabel(m, kind), Unit: unitOf(m), Zero: true}, Rows: rows,
 		}
 		list = append(list, rowsFigure(c, levelNote(m, rows), numbers))
 		if curve := scalingFigure(s, f, m, rows, levels, fmt.Sprintf("%s-curve-%d", id, i)); curve != nil {
@@ -43,7 +43,7 @@ func levelFigures(v *studyView, f *spec.Factor, id string) []*Figure {
 // levelNote says what bars and whiskers are, if there are whiskers.
 func levelNote(metric string, rows []chart.Row) string {
 	note := "The value is the mean over trials"
-	if UnitOf(metric) == chart.Nanoseconds {
+	if unitOf(metric) == chart.Nanoseconds {
 		note = "The value is the median of the trials' own percentiles"
 	}
 	if slices.ContainsFunc(rows, func(r chart.Row) bool { return r.High > r.Low }) {
@@ -81,7 +81,7 @@ func levelMetrics(s *record.Study) []string {
 }
 
 func metricWords(m, kind string) string {
-	if UnitOf(m) != chart.Nanoseconds {
+	if unitOf(m) != chart.Nanoseconds {
 		return strings.ReplaceAll(m, ".", " ")
 	}
 	class, what := "", m
@@ -98,7 +98,7 @@ func metricWords(m, kind string) string {
 }
 
 func metricLabel(m, kind string) string {
-	switch UnitOf(m) {
+	switch unitOf(m) {
 	case chart.PerSecond:
 		return "successful operations per second"
 	case chart.Share:
@@ -113,7 +113,7 @@ func metricLabel(m, kind string) string {
 func (v *studyView) levelRows(f *spec.Factor, metric string) (rows []chart.Row, levels []string, t *Table) {
 	base := v.study.BaselineID()
 	t = &Table{Left: 1, Header: []string{"level", "value", "low", "high", "n", "change"}}
-	unit := UnitOf(metric)
+	unit := unitOf(metric)
 	add := func(level, mark string, value, low, high *float64, n int, change string, hollow bool) {
 		name := level + mark
 		row := chart.Row{Name: name, Value: or(value), Low: or(low), High: or(high),
@@ -133,7 +133,7 @@ func (v *studyView) levelRows(f *spec.Factor, metric string) (rows []chart.Row, 
 		if x := v.base[[2]string{c.ID, metric}]; x != nil && c.ID == base {
 			add(name, " (baseline)", x.Base, x.BaseLow, x.BaseHigh, x.NBase, "", true)
 		} else if x := v.of[[2]string{c.ID, metric}]; x != nil {
-			add(name, "", x.Value, x.ValueLow, x.ValueHigh, x.N, ChangeText(x)+" "+IntervalText(x), false)
+			add(name, "", x.Value, x.ValueLow, x.ValueHigh, x.N, changeText(x)+" "+intervalText(x), false)
 		}
 	}
 	return rows, levels, t
@@ -184,13 +184,13 @@ func scalingFigure(s *record.Study, f *spec.Factor, metric string, rows []chart.
 		Frame: chart.Frame{ID: id, Title: Capitalised(metricWords(metric, kind)) + " over " + f.Title(),
 			Description: rowsWords(rows)},
 		X: chart.Axis{Label: f.Title() + " (logarithmic); n = " + strconv.Itoa(int(s.Specification.Trials)) + " each", Log: true},
-		Y: chart.Axis{Label: metricLabel(metric, kind), Unit: UnitOf(metric), Zero: true}, Height: 240,
+		Y: chart.Axis{Label: metricLabel(metric, kind), Unit: unitOf(metric), Zero: true}, Height: 240,
 	}
 	for _, x := range line.X {
 		c.X.Ticks = append(c.X.Ticks, chart.Tick{At: x, Text: strconv.FormatFloat(x, 'f', -1, 64)})
 	}
 	slices.SortFunc(c.X.Ticks, func(a, b chart.Tick) int { return cmp.Compare(a.At, b.At) })
-	if UnitOf(metric) == chart.PerSecond && line.X[0] > 0 && line.Y[0] > 0 {
+	if unitOf(metric) == chart.PerSecond && line.X[0] > 0 && line.Y[0] > 0 {
 		// What perfect scaling from the first level would give; it was not measured, so it is dotted.
 		ideal := chart.Series{Name: "ideal", Style: chart.Dotted, Colour: 4}
 		_, top := rangeOf(append(slices.Clone(line.High), line.Y...))
@@ -257,7 +257,7 @@ func forestFigures(list []record.Comparison, margin float64, kind, id string) []
 
 func forestRow(x *record.Comparison, metric, kind string, group bool) chart.Row {
 	row := chart.Row{Name: x.Configuration, Value: *x.Ratio, Low: or(x.Low), High: or(x.High)}
-	row.Text = ChangeText(x) + " " + VerdictText(x.Verdict)
+	row.Text = changeText(x) + " " + verdictText(x.Verdict)
 	if group {
 		row.Group = metricWords(metric, kind)
 	}

@@ -26,7 +26,7 @@ func procedureFigure(p *record.ProcedureResult, id string) *Figure {
 	for _, x := range points {
 		line.X, line.Y = append(line.X, x.Value), append(line.Y, x.Throughput)
 		line.Low, line.High = append(line.Low, or(x.Low)), append(line.High, or(x.High))
-		words := fmt.Sprintf("%s: %s ok/s, n = %d", ProcedureValue(p.Path, x.Value), figure.Rate(x.Throughput), x.N)
+		words := fmt.Sprintf("%s: %s ok/s, n = %d", procedureValue(p.Path, x.Value), figure.Rate(x.Throughput), x.N)
 		line.Notes = append(line.Notes, words)
 		if x.Value == p.Chosen {
 			chosen.X, chosen.Y, chosen.Notes = append(chosen.X, x.Value), append(chosen.Y, x.Throughput),
@@ -40,10 +40,10 @@ func procedureFigure(p *record.ProcedureResult, id string) *Figure {
 		Series: []chart.Series{line, chosen},
 	}
 	for _, x := range points {
-		c.X.Ticks = append(c.X.Ticks, chart.Tick{At: x.Value, Text: ProcedureValue(p.Path, x.Value)})
+		c.X.Ticks = append(c.X.Ticks, chart.Tick{At: x.Value, Text: procedureValue(p.Path, x.Value)})
 	}
 	c.Description = fmt.Sprintf("Throughput over %s in %s; chosen: %s. %s", p.Path, figure.Plural(len(points), "step"),
-		ProcedureValue(p.Path, p.Chosen), p.Reason)
+		procedureValue(p.Path, p.Chosen), p.Reason)
 	return newFigure(c, "", nil)
 }
 

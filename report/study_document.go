@@ -51,12 +51,12 @@ func studyDocument(s *record.Study, on *studyFiles) *Document {
 		"comparisons", comparisonsText(s.Comparisons),
 		"engine", s.Engine,
 		"base", baseText(s.Base),
-		"factors", FactorText(asked),
+		"factors", factorText(asked),
 		"trials", fmt.Sprintf("%d per configuration, order %s, seed %d", asked.Trials, asked.Order, asked.Seed),
 		"margin", figure.Percent(float64(asked.Margin))+" is the smallest change that matters",
 		"intervals", figure.Percent(float64(asked.Confidence))+" confidence",
 		"durability", Durability(&record.Run{Specification: s.Base}),
-		"machine", Machine(s.Environment),
+		"machine", machine(s.Environment),
 		"begun", begun(&s.Head),
 	)
 	if asked.Lab != nil {
@@ -65,7 +65,7 @@ func studyDocument(s *record.Study, on *studyFiles) *Document {
 	d.Facts = append(d.Facts, vsphereFacts(s.VSphere)...)
 	for i := range s.Procedures {
 		x := procedureSection(&s.Procedures[i])
-		x.ID = NthID("procedure", i)
+		x.ID = nthID("procedure", i)
 		if v.drawn {
 			x.draw(procedureFigure(&s.Procedures[i], x.ID))
 		}
@@ -129,7 +129,7 @@ func studyObjectivePoints(list []record.ConfigurationObjective) (points []Point)
 const mostObjectives = 12
 
 func baseText(b spec.Run) string {
-	text := fmt.Sprintf("workload %s on %s, %s documents, %s", workloadName(b.Workload), Disclosed(b.Target, b.Target),
+	text := fmt.Sprintf("workload %s on %s, %s documents, %s", workloadName(b.Workload), disclosed(b.Target, b.Target),
 		figure.Count(int64(b.Workload.Records)), figure.Plural(int(b.Load.Workers), "worker"))
 	if b.Load.Rate > 0 {
 		text += ", open loop of " + figure.Rate(float64(b.Load.Rate)) + "/s"
@@ -137,8 +137,8 @@ func baseText(b spec.Run) string {
 	return text
 }
 
-// FactorText names the factors of a study with their levels.
-func FactorText(s spec.Study) string {
+// factorText names the factors of a study with their levels.
+func factorText(s spec.Study) string {
 	var list []string
 	for i := range s.Factors {
 		var names []string
@@ -170,7 +170,7 @@ func (v *studyView) tiles() []Tile {
 		list = append(list, t)
 	}
 	for _, p := range s.Procedures {
-		t := Tile{"Chosen " + p.Path[strings.LastIndexByte(p.Path, '.')+1:], ProcedureValue(p.Path, p.Chosen),
+		t := Tile{"Chosen " + p.Path[strings.LastIndexByte(p.Path, '.')+1:], procedureValue(p.Path, p.Chosen),
 			"procedure " + p.Name}
 		if !p.Settled {
 			t.Note += ", which did NOT settle"
@@ -179,7 +179,7 @@ func (v *studyView) tiles() []Tile {
 	}
 	list = append(list, v.levelTiles()...)
 	if best := bestOf(s.Comparisons); best != nil {
-		list = append(list, Tile{"Largest gain of throughput", ChangeText(best),
+		list = append(list, Tile{"Largest gain of throughput", changeText(best),
 			best.Configuration + ", n = " + fmt.Sprint(best.N)})
 	}
 	done, invalid := 0, 0
@@ -230,9 +230,9 @@ func comparisonPoints(list []record.Comparison) []Point {
 		if c.Verdict == record.Worse {
 			grade = Warn
 		}
-		change := heading(c.Metric) + " " + ChangeText(c)
+		change := heading(c.Metric) + " " + changeText(c)
 		if c.Low != nil && c.High != nil {
-			change += " " + IntervalText(c)
+			change += " " + intervalText(c)
 		}
 		points = append(points, Point{grade, string(c.Verdict),
 			fmt.Sprintf("%s against %s: %s, n = %d + %d", c.Configuration, c.Baseline, change, c.N, c.NBase)})

@@ -40,7 +40,7 @@ func (v *studyView) factors() []Section {
 			slices.SortStableFunc(rows, func(a, b *record.Configuration) int {
 				return f.Place(a.Levels[f.Title()]) - f.Place(b.Levels[f.Title()])
 			})
-			list = append(list, v.levels(NthID("factor", i), f.Title(), []string{f.Title()}, rows))
+			list = append(list, v.levels(nthID("factor", i), f.Title(), []string{f.Title()}, rows))
 			v.draw(&list[len(list)-1], f)
 		}
 	}
@@ -153,7 +153,7 @@ func (v *studyView) change(configuration string, s *Section) []string {
 	if c == nil {
 		return []string{"", "", ""}
 	}
-	return []string{ChangeText(c), IntervalText(c), strings.TrimSpace(VerdictText(c.Verdict) + " " + s.note(c.Note))}
+	return []string{changeText(c), intervalText(c), strings.TrimSpace(verdictText(c.Verdict) + " " + s.note(c.Note))}
 }
 
 // heading is a metric as the head of a column.
@@ -177,8 +177,8 @@ func bare(x float64, name, unit string) string {
 	return figure.Value(x, unit)
 }
 
-// ChangeText is the change of a comparison: "+3.2 %", or the difference where there is no ratio.
-func ChangeText(c *record.Comparison) string {
+// changeText is the change of a comparison: "+3.2 %", or the difference where there is no ratio.
+func changeText(c *record.Comparison) string {
 	switch {
 	case c.Ratio != nil:
 		return writeRatio(c.Ratio, c.Low, c.High)(*c.Ratio)
@@ -207,8 +207,8 @@ func signedPoints(x float64) string {
 	return figure.Significant(x) + " pp"
 }
 
-// IntervalText formats the interval of a change, "-" if there is none.
-func IntervalText(c *record.Comparison) string {
+// intervalText formats the interval of a change, "-" if there is none.
+func intervalText(c *record.Comparison) string {
 	if c.Low == nil || c.High == nil {
 		return "-"
 	}
@@ -216,8 +216,8 @@ func IntervalText(c *record.Comparison) string {
 	return "[" + write(*c.Low) + ", " + write(*c.High) + "]"
 }
 
-// VerdictText is a verdict as tables show it: "~" if it is inconclusive.
-func VerdictText(v record.Verdict) string {
+// verdictText is a verdict as tables show it: "~" if it is inconclusive.
+func verdictText(v record.Verdict) string {
 	if v == record.Inconclusive {
 		return "~"
 	}
@@ -242,8 +242,8 @@ func changesSection(id, title string, list []record.Comparison) Section {
 		if c.Pairs > 0 {
 			n += fmt.Sprintf(" (%d)", c.Pairs)
 		}
-		s.Table.row(c.Configuration, heading(c.Metric), strings.TrimSpace(VerdictText(c.Verdict)+" "+s.note(c.Note)),
-			ChangeText(c), IntervalText(c), optional(c.Base, c.Unit), value, n,
+		s.Table.row(c.Configuration, heading(c.Metric), strings.TrimSpace(verdictText(c.Verdict)+" "+s.note(c.Note)),
+			changeText(c), intervalText(c), optional(c.Base, c.Unit), value, n,
 			known(c.Adjusted, figure.P), known(c.RankP, figure.P))
 	}
 	return s
@@ -379,9 +379,9 @@ func effectsSection(list []record.Effect) Section {
 	s := Section{ID: "effects", Title: "main effects", Table: t}
 	for i := range list {
 		e := &list[i]
-		t.row(e.Factor, e.Level, e.Reference, heading(e.Metric), ChangeText(&e.Comparison), IntervalText(&e.Comparison),
+		t.row(e.Factor, e.Level, e.Reference, heading(e.Metric), changeText(&e.Comparison), intervalText(&e.Comparison),
 			known(e.Adjusted, figure.P),
-			strconv.Itoa(e.N), pairsText(e), strings.TrimSpace(VerdictText(e.Verdict)+" "+s.note(e.Note)))
+			strconv.Itoa(e.N), pairsText(e), strings.TrimSpace(verdictText(e.Verdict)+" "+s.note(e.Note)))
 	}
 	if len(list) == 0 {
 		return s

@@ -125,7 +125,7 @@ func metricsOf(trials []record.Trial) []metric {
 			class, rest := splitMetric(name)
 			if none := class != "" && rest == "errors" && x == 0; !none && !seen[name] {
 				seen[name] = true
-				list = append(list, metric{name, UnitOf(name)})
+				list = append(list, metric{name, unitOf(name)})
 			}
 		}
 	}
@@ -137,8 +137,8 @@ func metricsOf(trials []record.Trial) []metric {
 
 func unitRank(unit string) int { return slices.Index([]string{"1/s", "share", "ns"}, unit) }
 
-// UnitOf is the unit of a metric by its name.
-func UnitOf(name string) string {
+// unitOf is the unit of a metric by its name.
+func unitOf(name string) string {
 	switch last := name[strings.LastIndexByte(name, '.')+1:]; last {
 	case "throughput":
 		return measure.UnitRate
@@ -212,14 +212,14 @@ func verdictCounts(list []record.Comparison) string {
 }
 
 func procedureSection(p *record.ProcedureResult) Section {
-	state := "chose " + ProcedureValue(p.Path, p.Chosen)
+	state := "chose " + procedureValue(p.Path, p.Chosen)
 	if !p.Settled {
-		state = "did NOT settle; the best that was tried is " + ProcedureValue(p.Path, p.Chosen)
+		state = "did NOT settle; the best that was tried is " + procedureValue(p.Path, p.Chosen)
 	}
 	s := Section{Title: "procedure " + p.Name + ": " + state, Lines: []string{"rule: " + p.Rule, "reason: " + p.Reason},
 		Table: &Table{Header: []string{p.Path, "n", "ops/s", "interval", "p99", "note"}, Left: 1, Last: 1}}
 	for _, at := range p.Points {
-		name := ProcedureValue(p.Path, at.Value)
+		name := procedureValue(p.Path, at.Value)
 		if at.Value == p.Chosen {
 			name += " *"
 		}
@@ -229,8 +229,8 @@ func procedureSection(p *record.ProcedureResult) Section {
 	return s
 }
 
-// ProcedureValue prints what a procedure chose: seconds or a number of things.
-func ProcedureValue(path string, x float64) string {
+// procedureValue prints what a procedure chose: seconds or a number of things.
+func procedureValue(path string, x float64) string {
 	if strings.HasSuffix(path, "duration") {
 		return spec.Duration(x * 1e9).String()
 	}

@@ -155,7 +155,7 @@ func partShort(p *judge.Part) string {
 	case p.Study != nil:
 		most := ""
 		if best := largestChange(p.Study.Comparisons); best != nil {
-			most = fmt.Sprintf("%s %s at %s", heading(best.Metric), ChangeText(best), best.Configuration)
+			most = fmt.Sprintf("%s %s at %s", heading(best.Metric), changeText(best), best.Configuration)
 		}
 		return join("; ", most, cmp.Or(verdictCounts(p.Study.Comparisons), studyFinding(p.Study)))
 	case p.Drill != nil:
@@ -186,7 +186,7 @@ func studyFinding(s *record.Study) string {
 		text += "; " + words
 	}
 	if best != nil {
-		text += fmt.Sprintf("; most: %s %s %s at %s", heading(best.Metric), ChangeText(best), IntervalText(best), best.Configuration)
+		text += fmt.Sprintf("; most: %s %s %s at %s", heading(best.Metric), changeText(best), intervalText(best), best.Configuration)
 	}
 	return text
 }

@@ -84,7 +84,7 @@ func levelNumbers(f *SuiteFigure) map[string]float64 {
 func suiteCurve(f *SuiteFigure, metrics []string, at map[string]float64, id string) *Figure {
 	names := make([]string, len(metrics))
 	for i, m := range metrics {
-		names[i] = SuiteMetric(&record.SuiteStatement{Metric: m})
+		names[i] = suiteMetric(&record.SuiteStatement{Metric: m})
 	}
 	c := &chart.XY{
 		Frame:  chart.Frame{ID: id, Title: "Measured (filled) and published (hollow) ratios: " + f.Title() + ", " + strings.Join(names, " and ")},
@@ -122,7 +122,7 @@ func suiteCurve(f *SuiteFigure, metrics []string, at map[string]float64, id stri
 // suiteSeries are a metric's measured ratios and those of the document, in the order of the levels, the baseline among
 // what was measured.
 func suiteSeries(f *SuiteFigure, metric string, at map[string]float64, colour int) (line, stated chart.Series) {
-	line = chart.Series{Name: SuiteMetric(&record.SuiteStatement{Metric: metric}), Dots: true, Colour: colour}
+	line = chart.Series{Name: suiteMetric(&record.SuiteStatement{Metric: metric}), Dots: true, Colour: colour}
 	stated = chart.Series{Style: chart.Points, Dots: true, Hollow: true, Colour: colour, Unnamed: true}
 	add := func(s *chart.Series, level string, y, low, high float64, note string) {
 		s.X, s.Y, s.Low, s.High = append(s.X, at[level]), append(s.Y, y), append(s.Low, low), append(s.High, high)
@@ -147,7 +147,7 @@ func suiteSeries(f *SuiteFigure, metric string, at map[string]float64, colour in
 				strings.TrimSpace(change+" "+strings.TrimPrefix(interval, "-"))+" here")
 		}
 		if st.Published != nil && *st.Published > 0 {
-			add(&stated, level, *st.Published, math.NaN(), math.NaN(), SuiteStated(st)+" in the document")
+			add(&stated, level, *st.Published, math.NaN(), math.NaN(), suiteStated(st)+" in the document")
 		}
 	}
 	return line, stated
@@ -160,7 +160,7 @@ func boundWords(f *SuiteFigure, metrics ...string) string {
 		st := &f.Statements[i]
 		if st.Kind == record.StatementRatio && st.Published != nil && st.Bound != "" && st.Bound != "about" &&
 			(len(metrics) == 0 || slices.Contains(metrics, st.Metric)) {
-			words = append(words, SuiteMetric(st)+" at "+st.Level+" "+SuiteStated(st))
+			words = append(words, suiteMetric(st)+" at "+st.Level+" "+suiteStated(st))
 		}
 	}
 	if len(words) == 0 {
@@ -177,7 +177,7 @@ func trendWords(f *SuiteFigure, metrics ...string) string {
 		if st.Kind != record.StatementTrend || len(metrics) > 0 && !slices.Contains(metrics, st.Metric) {
 			continue
 		}
-		words = append(words, fmt.Sprintf("%s %s, %s (%s)", SuiteMetric(st), st.Goes, st.Level, AgreementText(st.Agreement)))
+		words = append(words, fmt.Sprintf("%s %s, %s (%s)", suiteMetric(st), st.Goes, st.Level, agreementText(st.Agreement)))
 	}
 	if len(words) == 0 {
 		return ""
@@ -202,7 +202,7 @@ func (f *SuiteFigure) ratios(id string) *Figure {
 			continue
 		}
 		r := ratioRow(st)
-		r.Group, r.Name = SuiteMetric(st), st.Level
+		r.Group, r.Name = suiteMetric(st), st.Level
 		if several && st.Part != "" {
 			r.Name = st.Part + ": " + st.Level
 		}
@@ -274,7 +274,7 @@ func ratioRow(st *record.SuiteStatement) chart.Row {
 	here, interval, _ := changeCells(st)
 	return chart.Row{Published: value(st.Published), Value: value(st.Ratio), Low: value(st.Low), High: value(st.High),
 		Class:  string(agreementGrade(st.Agreement)),
-		Hollow: st.Agreement != record.Agrees && st.Agreement != record.Disagrees, Text: StatementText(st),
-		Note: fmt.Sprintf("%s %s: there %s, here %s", st.Level, SuiteMetric(st), SuiteStated(st),
+		Hollow: st.Agreement != record.Agrees && st.Agreement != record.Disagrees, Text: statementText(st),
+		Note: fmt.Sprintf("%s %s: there %s, here %s", st.Level, suiteMetric(st), suiteStated(st),
 			strings.TrimSpace(here+" "+strings.TrimPrefix(interval, "-")))}
 }

@@ -19,7 +19,7 @@ func suiteDocument(s *Suite, on *suiteFiles) *Document {
 	s.tidy()
 	r := s.Record
 	d := &Document{Title: suiteTitle(s), Sentence: true, Problem: r.Problem,
-		Grade: SuiteGrade(r), Checks: s.checks(),
+		Grade: suiteGrade(r), Checks: s.checks(),
 		Findings: append(s.points((*SuiteFigure).headline), s.doubts()...), Facts: s.facts()}
 	s.head(d)
 	d.Brief = d.Answer + "; " + s.belief()
@@ -42,7 +42,7 @@ func suiteDocument(s *Suite, on *suiteFiles) *Document {
 	d.Sections = appendFilled(nil, s.partsSection(), leftSection(r.Left, true), leftSection(r.Left, false))
 	for i := range s.Figures {
 		x := s.figureSection(&s.Figures[i])
-		x.ID = NthID("figure", i)
+		x.ID = nthID("figure", i)
 		if on != nil {
 			x.draw(suiteFigures(&s.Figures[i], x.ID)...)
 		}
@@ -68,8 +68,8 @@ func suiteDocument(s *Suite, on *suiteFiles) *Document {
 	return d
 }
 
-// SuiteGrade is the grade of a suite by its own record, without those of its parts.
-func SuiteGrade(r *record.Suite) Grade {
+// suiteGrade is the grade of a suite by its own record, without those of its parts.
+func suiteGrade(r *record.Suite) Grade {
 	g := gradeOf(r.Validity, r.Status)
 	disagrees := r.SuiteJudgement != nil && r.Counts[record.Disagrees] > 0
 	failed := slices.ContainsFunc(r.Parts, func(p record.Part) bool { return p.Status == record.PartFailed })
@@ -95,8 +95,8 @@ func (s *Suite) points(word func(*SuiteFigure, *record.SuiteStatement) Point) []
 	return points
 }
 
-// AgreementText is an agreement as people read it.
-func AgreementText(a record.Agreement) string {
+// agreementText is an agreement as people read it.
+func agreementText(a record.Agreement) string {
 	switch a {
 	case record.Undecided:
 		return "inconclusive"
@@ -108,9 +108,9 @@ func AgreementText(a record.Agreement) string {
 	return string(a)
 }
 
-// StatementText is the agreement of a statement with the margin within which it is confirmed.
-func StatementText(st *record.SuiteStatement) string {
-	text := AgreementText(st.Agreement)
+// statementText is the agreement of a statement with the margin within which it is confirmed.
+func statementText(st *record.SuiteStatement) string {
+	text := agreementText(st.Agreement)
 	if st.Margin != nil && (st.Agreement == record.Agrees || st.Agreement == record.Compatible) {
 		text += " within " + figure.Percent(*st.Margin)
 	}
@@ -162,7 +162,7 @@ func (s *Suite) tiles() []Tile {
 		{record.Disagrees, "the opposite direction, or a difference on one side only"},
 		{record.Undecided, "too uncertain to decide"}, {record.NotMeasured,
 			cmp.Or(whyNotMeasured(s), "nothing was left out")}} {
-		list = append(list, Tile{Capitalised(AgreementText(x.of)), fmt.Sprintf("%d of %d", s.Record.Counts[x.of], all), x.note})
+		list = append(list, Tile{Capitalised(agreementText(x.of)), fmt.Sprintf("%d of %d", s.Record.Counts[x.of], all), x.note})
 	}
 	return list
 }

@@ -184,7 +184,7 @@ func TestOutageBeside(t *testing.T) {
 	drill := func(hit bool, outages ...float64) *record.Drill {
 		return &record.Drill{Head: record.Head{Kind: record.KindDrill, Status: record.Complete}, Verdict: record.Holds,
 			Outages: record.SpreadOf("ns", outages),
-			Rounds: []record.DrillRound{{Number: 1, Faults: []record.DrillFault{{Fault: spec.ParseStrike("power-off:host1"),
+			Rounds: []record.DrillRound{{Number: 1, Faults: []record.DrillFault{{Fault: spec.ParseAction("power-off:host1"),
 				Hit: hit}}, Ledger: &record.LedgerResult{LossWindow: -1}}}}
 	}
 	const notStruck = "the fault was not effective in every round"

@@ -30,11 +30,11 @@ func (s *Suite) headlines(word func(*SuiteFigure, *record.SuiteStatement) Point)
 
 func (f *SuiteFigure) headline(st *record.SuiteStatement) Point {
 	here, interval, _ := changeCells(st)
-	what, there := f.Title()+" "+st.Level, cmp.Or(SuiteStated(st), "-")
+	what, there := f.Title()+" "+st.Level, cmp.Or(suiteStated(st), "-")
 	if st.Kind == record.StatementWords {
 		what = f.Title() + ": " + st.Level
 	} else if !judge.Derived(f.Sweep) {
-		what += ", " + SuiteMetric(st)
+		what += ", " + suiteMetric(st)
 	}
 	if interval != "-" {
 		here += " " + interval
@@ -42,7 +42,7 @@ func (f *SuiteFigure) headline(st *record.SuiteStatement) Point {
 	if st.Agreement == record.NotStated {
 		there = "-"
 	}
-	return Point{agreementGrade(st.Agreement), what + ":", fmt.Sprintf("there %s, here %s: %s", there, here, StatementText(st))}
+	return Point{agreementGrade(st.Agreement), what + ":", fmt.Sprintf("there %s, here %s: %s", there, here, statementText(st))}
 }
 
 // short is a headline for a first screen, where the verdict and both figures have room.
@@ -50,10 +50,10 @@ func (f *SuiteFigure) short(st *record.SuiteStatement) Point {
 	p := f.headline(st)
 	what, _, _ := strings.Cut(st.Level, " (")
 	if st.Kind != record.StatementWords && !judge.Derived(f.Sweep) {
-		what += " " + SuiteMetric(st)
+		what += " " + suiteMetric(st)
 	}
-	figures, _, _ := strings.Cut(p.Text, ": "+StatementText(st))
-	return Point{p.Grade, AgreementText(st.Agreement) + ":", what + ": " + figures}
+	figures, _, _ := strings.Cut(p.Text, ": "+statementText(st))
+	return Point{p.Grade, agreementText(st.Agreement) + ":", what + ": " + figures}
 }
 
 // whyNotMeasured returns in a few words why statements of the document were not measured, the most common reason first;
@@ -84,7 +84,7 @@ func (s *Suite) adviceSection() Section {
 	x := Section{Title: "best practices of the document",
 		Table: &Table{Left: 4, Header: []string{"the document says", "here", "why", "but"}}}
 	for _, a := range s.Record.Advice {
-		x.Table.row(a.Says, AgreementText(record.Agreement(a.Found)), a.Why, a.But)
+		x.Table.row(a.Says, agreementText(record.Agreement(a.Found)), a.Why, a.But)
 	}
 	return x
 }
@@ -118,7 +118,7 @@ func levelText(l record.SuiteLevel) string {
 	var words []string
 	for _, x := range l.Changes {
 		c := record.Comparison{Unit: x.Unit, Ratio: x.Ratio, Low: x.Low, High: x.High, Difference: x.Difference}
-		words = append(words, heading(x.Metric)+" "+ChangeText(&c)+" "+IntervalText(&c))
+		words = append(words, heading(x.Metric)+" "+changeText(&c)+" "+intervalText(&c))
 	}
 	return fmt.Sprintf("%s: %s, n = %d", l.Level, strings.Join(words, ", "), l.N)
 }

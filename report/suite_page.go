@@ -119,7 +119,7 @@ func suiteDisclosure(src *suiteFiles) Section {
 	sec := src.disclosure(commandBlock("Exact command", src.command), src.again.block("suite.yaml", "", record.SuiteFile),
 		Section{Title: "Environment", Facts: environmentFacts(s.Environment)},
 		Section{Title: "Record", Facts: Facts("Directory", bounded(src.Dir), "Folder of the suite", s.Source,
-			"Status", string(s.Status), "Budget", BudgetText(s), "Loaded", s.Against,
+			"Status", string(s.Status), "Budget", budgetText(s), "Loaded", s.Against,
 			"Written by", Version(s.Tool), "Schema", s.SchemaVersion)})
 	sec.Lead += " The specification of each part is in its own section."
 	return sec
@@ -128,23 +128,23 @@ func suiteDisclosure(src *suiteFiles) Section {
 // suiteEntry is a suite in a list: how far it came.
 func suiteEntry(s *record.Suite, e *Entry) {
 	e.Title, e.What, e.Labels = s.Specification.Name, s.Specification.Title, s.Specification.Labels
-	e.Target, e.Grade = cmp.Or(s.Against, s.Engine), SuiteGrade(s)
-	e.Verdict, e.Disclosure = PartsDone(s), Disclosure(s.Engine)
+	e.Target, e.Grade = cmp.Or(s.Against, s.Engine), suiteGrade(s)
+	e.Verdict, e.Disclosure = partsDone(s), Disclosure(s.Engine)
 	if s.SuiteJudgement != nil && s.Counts[record.Agrees]+s.Counts[record.Disagrees] > 0 {
 		e.Figure = fmt.Sprintf("%d of %d statements agree", s.Counts[record.Agrees], s.Counts[record.Agrees]+s.Counts[record.Disagrees])
 		e.Verdict += fmt.Sprintf("; %d of the document's statements agree, %d disagree", s.Counts[record.Agrees],
 			s.Counts[record.Disagrees])
 	}
 	if e.Figure == "" {
-		e.Figure = PartsDone(s)
+		e.Figure = partsDone(s)
 	}
 	if s.Status != record.Complete {
 		e.Verdict += ", " + string(s.Status)
 	}
 }
 
-// PartsDone describes how many parts are done, and the outcome of the others.
-func PartsDone(s *record.Suite) string {
+// partsDone describes how many parts are done, and the outcome of the others.
+func partsDone(s *record.Suite) string {
 	counts := map[record.PartStatus]int{}
 	for i := range s.Parts {
 		counts[s.Parts[i].Status]++
@@ -175,7 +175,7 @@ func suiteNow(dir string) (say Now, err error) {
 	if err != nil {
 		return say, err
 	}
-	say.Text = PartsDone(s)
+	say.Text = partsDone(s)
 	for i := range s.Parts {
 		p := &s.Parts[i]
 		where := path.Join(record.PartsDir, p.Name)

@@ -24,11 +24,11 @@ func (s *Suite) facts() []Fact {
 		figures = "ratios, each to its own baseline, because the machines differ"
 	}
 	return Facts("document", document, "there", there, "here", s.here(), "scale", suiteScale(s), "not measured", whyNotMeasured(s), "took", s.took(),
-		"budget", BudgetText(s.Record), "loaded", s.Record.Against, "figures", figures)
+		"budget", budgetText(s.Record), "loaded", s.Record.Against, "figures", figures)
 }
 
-// BudgetText is the time that a suite was fitted into.
-func BudgetText(r *record.Suite) string {
+// budgetText is the time that a suite was fitted into.
+func budgetText(r *record.Suite) string {
 	switch r.Budget {
 	case record.BudgetFull:
 		return "full: as written"
@@ -61,7 +61,7 @@ func (s *Suite) here() string {
 		}
 	}
 	what := cmp.Or(s.Record.Against, strings.Join(labs[:min(len(labs), 3)], ", "))
-	return strings.TrimPrefix(what+" on "+Machine(s.Record.Environment), " on ")
+	return strings.TrimPrefix(what+" on "+machine(s.Record.Environment), " on ")
 }
 
 func engineText(l *spec.Lab) string {
@@ -155,11 +155,11 @@ func (s *Suite) figureSection(f *SuiteFigure) Section {
 	for i := range f.Statements {
 		st := &f.Statements[i]
 		change, interval, n := changeCells(st)
-		agrees := StatementText(st)
+		agrees := statementText(st)
 		if st.Agreement != record.Agrees && st.Agreement != record.OnlyDrawn {
 			agrees = strings.TrimSpace(agrees + " " + x.note(st.Why))
 		}
-		cells := []string{st.Level, SuiteMetric(st), SuiteStated(st), change, interval, n, agrees,
+		cells := []string{st.Level, suiteMetric(st), suiteStated(st), change, interval, n, agrees,
 			strings.TrimSpace(placeCell(st) + s.marks(&x, f, st))}
 		if several {
 			cells = append([]string{cmp.Or(st.Part, "-")}, cells...)
@@ -209,8 +209,8 @@ func changeCells(st *record.SuiteStatement) (change, interval, n string) {
 	return change, interval, n
 }
 
-// SuiteMetric names the metric of a statement, and what was measured in its place.
-func SuiteMetric(st *record.SuiteStatement) string {
+// suiteMetric names the metric of a statement, and what was measured in its place.
+func suiteMetric(st *record.SuiteStatement) string {
 	if st.Measure != "" {
 		return unitWords(st.Metric) + " (here " + unitWords(st.Measure) + ")"
 	}
@@ -225,8 +225,8 @@ func unitWords(metric string) string {
 	return heading(metric)
 }
 
-// SuiteStated is the change that the document states, or its words.
-func SuiteStated(st *record.SuiteStatement) string {
+// suiteStated is the change that the document states, or its words.
+func suiteStated(st *record.SuiteStatement) string {
 	switch {
 	case st.Kind == record.StatementTrend:
 		return st.Goes

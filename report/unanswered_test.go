@@ -35,7 +35,7 @@ func TestPercentilesWithoutAnswer(t *testing.T) {
 	if o := d.Objectives[0]; o.Grade != Bad || o.Text != "p99<20ms: no answer, because 2 % did not succeed" {
 		t.Errorf("the objective is %+v", o)
 	}
-	if got := PercentileText(&record.Latency{Count: 5}, 0.99); got != "-" {
+	if got := percentileText(&record.Latency{Count: 5}, 0.99); got != "-" {
 		t.Errorf("the p99 of five values is %q", got)
 	}
 }

@@ -157,8 +157,8 @@ func checkSingle(t Target, asked spec.Run) error {
 	return nil
 }
 
-// CheckRoom refuses a run whose data do not fit on the volumes of its lab.
-func CheckRoom(l spec.Lab, asked spec.Run) error {
+// checkRoom refuses a run whose data do not fit on the volumes of its lab.
+func checkRoom(l spec.Lab, asked spec.Run) error {
 	if asked.LoadPhase.Skip || l.Storage.Size == 0 || l.InKubernetes() { // whose servers have the sizes of their own
 		return nil
 	}

@@ -41,7 +41,7 @@ func (r *runner) loadData(ctx context.Context) error {
 		return nil
 	}
 	if r.lab != nil && r.lab.before != nil {
-		if err := CheckRoom(r.lab.before.Specification, r.spec); err != nil {
+		if err := checkRoom(r.lab.before.Specification, r.spec); err != nil {
 			return err
 		}
 	}

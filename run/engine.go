@@ -45,7 +45,7 @@ func CheckLab(l spec.Lab, asked spec.Run) error {
 	if err := CheckEngine(asked, engine); err != nil {
 		return err
 	}
-	return CheckRoom(l, asked)
+	return checkRoom(l, asked)
 }
 
 // engineOf returns the engine of a target, "" for one that can do everything.

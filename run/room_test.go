@@ -16,18 +16,18 @@ func TestCheckRoom(t *testing.T) {
 	asked.Defaults()
 	for records, want := range map[spec.Count]string{100_000: "", 300_000: "workload.records: "} {
 		asked.Workload.Records = records
-		err := CheckRoom(l, asked)
+		err := checkRoom(l, asked)
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%d records: error %v, want one with %q", records, err, want)
 		}
 	}
 	l.Topology.Kind, l.Topology.Shards = spec.LabSharded, 4
-	if err := CheckRoom(l, asked); err != nil {
+	if err := checkRoom(l, asked); err != nil {
 		t.Errorf("four shards share the data: %v", err)
 	}
 	asked.LoadPhase.Skip = true
 	l.Topology.Kind = spec.LabReplicaSet
-	if err := CheckRoom(l, asked); err != nil {
+	if err := checkRoom(l, asked); err != nil {
 		t.Errorf("nothing is loaded: %v", err)
 	}
 }

@@ -21,8 +21,8 @@ import (
 // so that the disk there is measured.
 const DefaultDir = "plimsoll-data"
 
-// DefaultTarget is the target of a run that names none.
-const DefaultTarget = "embedded:" + DefaultDir + "/embedded"
+// defaultTarget is the target of a run that names none.
+const defaultTarget = "embedded:" + DefaultDir + "/embedded"
 
 // The clients for MongoDB targets.
 const (
@@ -60,10 +60,10 @@ func (t Target) String() string {
 }
 
 // ParseTarget parses mongodb://…, mongodb+srv://…, lab:NAME, http://HOST:PORT/, embedded:DIR, null: or null:tcp. An
-// empty string is [DefaultTarget].
+// empty string is [defaultTarget].
 func ParseTarget(s string) (Target, error) {
 	if s == "" {
-		s = DefaultTarget
+		s = defaultTarget
 	}
 	scheme, rest, found := strings.Cut(s, ":")
 	switch {

@@ -56,17 +56,17 @@ func (g *Guard) cookieName() string {
 	return "plimsoll-" + port
 }
 
-// NewToken makes a random token.
-func NewToken() string {
+// newToken makes a random token.
+func newToken() string {
 	b := make([]byte, tokenBytes)
 	_, _ = rand.Read(b) // never fails, says its documentation
 	return base64.RawURLEncoding.EncodeToString(b)
 }
 
-// NewGuard makes the guard of a listener. An empty token is replaced by a new one on loopback. Otherwise, and if names
+// newGuard makes the guard of a listener. An empty token is replaced by a new one on loopback. Otherwise, and if names
 // are given, the user must choose one, so that nobody opens a page to a network by accident. names are other origins of
 // the page, as browsers write them: https://NAME is a proxy with TLS, http://NAME:PORT is this machine by another name.
-func NewGuard(addr net.Addr, token string, names ...string) (*Guard, error) {
+func newGuard(addr net.Addr, token string, names ...string) (*Guard, error) {
 	tcp, ok := addr.(*net.TCPAddr)
 	if !ok {
 		return nil, fmt.Errorf("%s is not a TCP address", addr)
@@ -86,7 +86,7 @@ func NewGuard(addr net.Addr, token string, names ...string) (*Guard, error) {
 	case token == "" && !g.open:
 		return nil, fmt.Errorf("%s can be reached by others, so it needs a token of your own", names[0])
 	case token == "":
-		g.token = NewToken()
+		g.token = newToken()
 	case len(token) < minToken:
 		return nil, fmt.Errorf("the token has %d characters: choose one of at least %d", len(token), minToken)
 	}

@@ -12,7 +12,7 @@ const testToken = "a-token-of-some-length"
 
 func guardAt(t *testing.T, ip string) *Guard {
 	t.Helper()
-	g, err := NewGuard(&net.TCPAddr{IP: net.ParseIP(ip), Port: 8017}, testToken)
+	g, err := newGuard(&net.TCPAddr{IP: net.ParseIP(ip), Port: 8017}, testToken)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,14 +112,14 @@ func TestTokenMovesFromTheAddressToACookie(t *testing.T) {
 func TestListeningToOthersNeedsAToken(t *testing.T) {
 	for _, ip := range []string{"0.0.0.0", "192.0.2.7", "::"} {
 		addr := &net.TCPAddr{IP: net.ParseIP(ip), Port: 80}
-		if _, err := NewGuard(addr, ""); err == nil {
+		if _, err := newGuard(addr, ""); err == nil {
 			t.Errorf("%s: no token was needed", ip)
 		}
-		if _, err := NewGuard(addr, "short"); err == nil {
+		if _, err := newGuard(addr, "short"); err == nil {
 			t.Errorf("%s: a short token was taken", ip)
 		}
 	}
-	g, err := NewGuard(&net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 80}, "")
+	g, err := newGuard(&net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 80}, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -129,7 +129,7 @@ func TestListeningToOthersNeedsAToken(t *testing.T) {
 	if own := guardAt(t, "127.0.0.1").Address(); own != "http://127.0.0.1:8017/" {
 		t.Errorf("the address repeats the user's token: %s", own)
 	}
-	if a, b := g.token, NewToken(); len(a) < 32 || a == b {
+	if a, b := g.token, newToken(); len(a) < 32 || a == b {
 		t.Errorf("tokens %q and %q", a, b)
 	}
 	r := httptest.NewRequest("GET", "http://localhost/", nil)

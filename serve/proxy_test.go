@@ -142,7 +142,7 @@ func TestNamesOfAPage(t *testing.T) {
 		"ftp://bench.example", "https://bench.example/records", "https://bench.example?x", "https://bench.example#x", "https://u:p@bench.example",
 		"https://bench.example:0", "https://bench.example:65536", "https://bench.example:", "https://-", "//bench.example",
 	} {
-		if _, err := NewGuard(addr, testToken, name); err == nil || !strings.Contains(err.Error(), "https://NAME") {
+		if _, err := newGuard(addr, testToken, name); err == nil || !strings.Contains(err.Error(), "https://NAME") {
 			t.Errorf("the name %q: got error %v, want the form of names", name, err)
 		}
 	}
@@ -157,7 +157,7 @@ func TestNamesOfAPage(t *testing.T) {
 		"http://bench.example:8017":  {[]string{"bench.example:8017"}, []string{"bench.example"}, false},
 		"http://bench.example":       {[]string{"bench.example", "bench.example:80"}, []string{"bench.example:443"}, false},
 	} {
-		g, err := NewGuard(addr, testToken, name)
+		g, err := newGuard(addr, testToken, name)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
@@ -185,7 +185,7 @@ func TestNamesOfAPage(t *testing.T) {
 			t.Errorf("%s: the cookie is %q", name, set)
 		}
 	}
-	if _, err := NewGuard(addr, "", proxyName); err == nil || !strings.Contains(err.Error(), "token") {
+	if _, err := newGuard(addr, "", proxyName); err == nil || !strings.Contains(err.Error(), "token") {
 		t.Errorf("a page behind a proxy without a token of the user: %v", err)
 	}
 }

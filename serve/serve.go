@@ -75,7 +75,7 @@ type Server struct {
 
 // New makes a server on a listener, which [Server.Close] closes. The error says what is wrong with the options.
 func New(ln net.Listener, o Options) (*Server, error) {
-	guard, err := NewGuard(ln.Addr(), o.Token, o.Names...)
+	guard, err := newGuard(ln.Addr(), o.Token, o.Names...)
 	if err != nil {
 		return nil, err
 	}

@@ -32,17 +32,17 @@ func QueryConcerns(ctx context.Context, c Commander, id Identity) Concerns {
 		return Concerns{Problem: "a gateway ignores write concerns; the durability of a write depends on the database behind it"}
 	}
 	if id.Topology() == "standalone" {
-		return ReadConcerns(nil, id, Config{})
+		return readConcerns(nil, id, Config{})
 	}
-	config, _ := QueryConfig(ctx, c, id) // many users are not authorized; then MajorityJournal is unknown
+	config, _ := queryConfig(ctx, c, id) // many users are not authorized; then MajorityJournal is unknown
 	if id.Version.Known() && !id.Version.AtLeast(4, 4) {
-		return ReadConcerns(nil, id, config) // without setDefaultRWConcern
+		return readConcerns(nil, id, config) // without setDefaultRWConcern
 	}
 	reply, err := query(ctx, c, "getDefaultRWConcern")
 	if err != nil {
 		return Concerns{MajorityJournal: config.MajorityJournal, Problem: briefly(err)}
 	}
-	return ReadConcerns(reply, id, config)
+	return readConcerns(reply, id, config)
 }
 
 // briefly is an error without the command that a server quotes in it.
@@ -51,9 +51,9 @@ func briefly(err error) string {
 	return text
 }
 
-// ReadConcerns reads the answer to getDefaultRWConcern. Since 5.0 it includes the implicit default, except w:1 because
+// readConcerns reads the answer to getDefaultRWConcern. Since 5.0 it includes the implicit default, except w:1 because
 // of arbiters; in 4.4 it includes only an explicit default.
-func ReadConcerns(reply bson.Raw, id Identity, config Config) Concerns {
+func readConcerns(reply bson.Raw, id Identity, config Config) Concerns {
 	out := Concerns{MajorityJournal: config.MajorityJournal}
 	if w := lookup(reply, "defaultWriteConcern", "w"); w.Type != 0 {
 		out.W, out.Source = plain(w), Global

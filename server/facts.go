@@ -73,11 +73,11 @@ func QueryFacts(ctx context.Context, c Commander) (Facts, error) {
 	if id.Kind == Mongos {
 		return f, nil
 	}
-	reply, err := QueryParameters(ctx, c, "featureCompatibilityVersion")
+	reply, err := queryParameters(ctx, c, "featureCompatibilityVersion")
 	if f.FCV = Text(reply, "featureCompatibilityVersion", "version"); err != nil {
 		f.Refused = append(f.Refused, "featureCompatibilityVersion")
 	}
-	if config, err := QueryConfig(ctx, c, id); err == nil && config.Data() > 0 { // hidden members are in no hello
+	if config, err := queryConfig(ctx, c, id); err == nil && config.Data() > 0 { // hidden members are in no hello
 		f.WithData, f.Config = config.Data(), config
 	}
 	return f, nil

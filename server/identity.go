@@ -103,8 +103,8 @@ type Hello struct {
 	Raw bson.Raw `bson:"-"` // the whole answer
 }
 
-// HelloCommand returns "hello" since 4.4.2, "isMaster" before.
-func HelloCommand(v Version) string {
+// helloCommand returns "hello" since 4.4.2, "isMaster" before.
+func helloCommand(v Version) string {
 	if v.Known() && v.Compare(Version{Major: 4, Minor: 4, Patch: 2}) < 0 {
 		return "isMaster"
 	}
@@ -114,7 +114,7 @@ func HelloCommand(v Version) string {
 // QueryHello runs hello on a server of a release, which needs no authentication. For an unknown release it tries both
 // commands.
 func QueryHello(ctx context.Context, c Commander, v Version) (Hello, error) {
-	raw, err := query(ctx, c, HelloCommand(v))
+	raw, err := query(ctx, c, helloCommand(v))
 	if err != nil && !v.Known() {
 		older, again := query(ctx, c, "isMaster")
 		if again != nil {
@@ -125,11 +125,11 @@ func QueryHello(ctx context.Context, c Commander, v Version) (Hello, error) {
 	if err != nil {
 		return Hello{}, err
 	}
-	return ReadHello(raw)
+	return readHello(raw)
 }
 
-// ReadHello reads the answer to hello or isMaster.
-func ReadHello(raw bson.Raw) (Hello, error) {
+// readHello reads the answer to hello or isMaster.
+func readHello(raw bson.Raw) (Hello, error) {
 	var h Hello
 	if err := bson.Unmarshal(raw, &h); err != nil {
 		return Hello{}, err

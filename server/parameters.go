@@ -85,9 +85,9 @@ func Parameters(id Identity) []string {
 	return names
 }
 
-// QueryParameters queries parameters with one command. The answer does not have parameters that are unknown to the
+// queryParameters queries parameters with one command. The answer does not have parameters that are unknown to the
 // server.
-func QueryParameters(ctx context.Context, c Commander, names ...string) (bson.Raw, error) {
+func queryParameters(ctx context.Context, c Commander, names ...string) (bson.Raw, error) {
 	cmd := bson.D{{Key: "getParameter", Value: 1}}
 	for _, name := range names {
 		cmd = append(cmd, bson.E{Key: name, Value: 1})

@@ -43,8 +43,8 @@ func (c Config) Data() int {
 	return n
 }
 
-// QueryConfig queries the configuration of a member's set. For a router or a standalone it returns an empty one.
-func QueryConfig(ctx context.Context, c Commander, id Identity) (Config, error) {
+// queryConfig queries the configuration of a member's set. For a router or a standalone it returns an empty one.
+func queryConfig(ctx context.Context, c Commander, id Identity) (Config, error) {
 	if id.Hello.SetName == "" {
 		return Config{}, nil
 	}
@@ -61,11 +61,11 @@ func QueryOwnConfig(ctx context.Context, c Commander) (Config, error) {
 	if err != nil {
 		return Config{}, err
 	}
-	return ReadConfig(reply), nil
+	return readConfig(reply), nil
 }
 
-// ReadConfig reads the answer to replSetGetConfig.
-func ReadConfig(reply bson.Raw) Config {
+// readConfig reads the answer to replSetGetConfig.
+func readConfig(reply bson.Raw) Config {
 	config := Config{Name: Text(reply, "config", "_id"), Version: whole(reply, "config", "version"),
 		MajorityJournal: Flag(reply, "config", "writeConcernMajorityJournalDefault")}
 	config.Raw, _ = lookup(reply, "config").DocumentOK()

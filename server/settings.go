@@ -28,10 +28,10 @@ func Settings(ctx context.Context, c Commander, id Identity) (map[string]string,
 	}
 	s.options(asked("server options", "getCmdLineOpts"))
 	if names := Parameters(id); len(names) > 0 {
-		reply, err := QueryParameters(ctx, c, names...)
+		reply, err := queryParameters(ctx, c, names...)
 		if err != nil && slices.Contains(names, compatibility) { // an arbiter does not know it, and refuses the whole query
 			names = slices.DeleteFunc(names, func(name string) bool { return name == compatibility })
-			reply, err = QueryParameters(ctx, c, names...)
+			reply, err = queryParameters(ctx, c, names...)
 		}
 		if err != nil {
 			refused = append(refused, named("server parameters (getParameter)", err))
@@ -43,7 +43,7 @@ func Settings(ctx context.Context, c Commander, id Identity) (map[string]string,
 	var config Config
 	if id.Hello.SetName != "" && id.Kind == Mongod {
 		reply := asked("configuration of the replica set", "replSetGetConfig")
-		config = ReadConfig(reply)
+		config = readConfig(reply)
 		s.set(config, lookup(reply, "config", "settings"))
 	}
 	switch {
@@ -95,7 +95,7 @@ func (s settings) options(reply bson.Raw) {
 func (s settings) concerns(reply bson.Raw, id Identity, config Config) {
 	s.add("defaultReadConcern", lookup(reply, "defaultReadConcern"))
 	s.add("defaultWriteConcern", lookup(reply, "defaultWriteConcern"))
-	if d := ReadConcerns(reply, id, config); d.W != "" && !IgnoresConcerns(id.Kind) {
+	if d := readConcerns(reply, id, config); d.W != "" && !IgnoresConcerns(id.Kind) {
 		s["defaultWriteConcern.w"], s["defaultWriteConcernSource"] = d.W, d.Source
 	}
 }

@@ -54,7 +54,7 @@ func QuerySets(ctx context.Context, c Commander, id Identity) (sets map[string][
 		return nil, false, nil
 	}
 	members := id.Hello.Data()
-	if config, err := QueryConfig(ctx, c, id); err == nil { // hidden members are in no hello
+	if config, err := queryConfig(ctx, c, id); err == nil { // hidden members are in no hello
 		members = nil
 		for _, m := range config.Members {
 			if !m.Arbiter {

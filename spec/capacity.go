@@ -27,7 +27,7 @@ type Capacity struct {
 	Within Duration `json:"within,omitempty" yaml:"within,omitempty"`
 	// While are the events during which a line of its own is searched, each as ACTION:PLACE, such as kill:secondary.
 	// Absent on a lab of a replica set, these are kill:secondary and initial-sync:secondary; [none] has none.
-	While []Strike `json:"while,omitempty" yaml:"while,omitempty"`
+	While []Action `json:"while,omitempty" yaml:"while,omitempty"`
 	// Must are the names of the lines that count for the safe load; all lines if absent.
 	Must []string `json:"must,omitempty" yaml:"must,omitempty"`
 	// Recovery is how long redundancy may take to return after an event, 2m if absent.
@@ -67,8 +67,8 @@ const NoEvents = "none"
 
 const maxSteps = 1000
 
-// CapacityObjectives are the objectives of a capacity without any.
-func CapacityObjectives() []string { return []string{"p99<20ms", "errors<0.1%"} }
+// capacityObjectives are the objectives of a capacity without any.
+func capacityObjectives() []string { return []string{"p99<20ms", "errors<0.1%"} }
 
 // ReadCapacity reads a capacity in YAML, as strictly as [ReadRun].
 func ReadCapacity(r io.Reader) (Capacity, error) { return ReadStrict[Capacity](r, "capacity") }
@@ -82,13 +82,13 @@ func (c *Capacity) Defaults() {
 	c.Objectives = slices.Concat(c.Objectives, c.Run.Objectives)
 	c.Run.Objectives = nil
 	if len(c.Objectives) == 0 {
-		c.Objectives = CapacityObjectives()
+		c.Objectives = capacityObjectives()
 	}
 	if _, lab := LabOf(c.Run.Target); lab && c.While == nil {
-		c.While = []Strike{{"kill", "secondary"}, {"initial-sync", "secondary"}}
+		c.While = []Action{{"kill", "secondary"}, {"initial-sync", "secondary"}}
 	}
 	if len(c.While) == 1 && c.While[0].String() == NoEvents {
-		c.While = []Strike{}
+		c.While = []Action{}
 	}
 	within := 5 * time.Minute
 	if len(c.While) > 0 {
@@ -153,7 +153,7 @@ func (c *Capacity) checkLoad() error {
 func (c *Capacity) checkEvents() error {
 	var errs []error
 	for i, w := range c.While {
-		if cmp.Or(w.Action, w.Target) == "" || slices.Index(c.While, w) != i {
+		if cmp.Or(w.Name, w.Target) == "" || slices.Index(c.While, w) != i {
 			errs = append(errs, fmt.Errorf("while[%d]: %q is empty or given twice. Write ACTION:PLACE, such as kill:secondary", i, w))
 		}
 	}

@@ -74,7 +74,7 @@ func (s *Drill) Defaults() {
 	for i := range s.Faults {
 		f := &s.Faults[i]
 		if f.Exec != nil {
-			def(&f.Strike.Action, ExecAction)
+			def(&f.Action.Name, execAction)
 			c := *f.Exec // the caller may use it again
 			def(&c.Timeout, Duration(defaultCommandFor))
 			f.Exec = &c
@@ -261,8 +261,8 @@ func (s *Drill) checkFaults() error {
 		key := fmt.Sprintf("faults[%d]", i)
 		if f.Exec != nil {
 			errs = append(errs, f.checkExec(key))
-		} else if f.Strike.Action == "" {
-			errs = append(errs, fmt.Errorf("%s.fault: %q is not of the form ACTION:PLACE, such as kill:primary", key, f.Strike))
+		} else if f.Action.Name == "" {
+			errs = append(errs, fmt.Errorf("%s.fault: %q is not of the form ACTION:PLACE, such as kill:primary", key, f.Action))
 		}
 		errs = append(errs, notNegative(key+".at", f.At), notNegative(key+".for", f.For), notNegative(key+".delay", f.Delay),
 			oneOf(key+".direction", f.Direction, "both", "in", "out"),
@@ -286,8 +286,8 @@ func (s *Drill) checkFaults() error {
 }
 
 func (f Fault) checkExec(key string) error {
-	if f.Strike.Action != ExecAction {
-		return fmt.Errorf("%s.fault: %q names an action, and exec has the commands. Write exec, or exec:MEMBER", key, f.Strike)
+	if f.Action.Name != execAction {
+		return fmt.Errorf("%s.fault: %q names an action, and exec has the commands. Write exec, or exec:MEMBER", key, f.Action)
 	}
 	c := *f.Exec
 	if err := c.complete(); err != nil {

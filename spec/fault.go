@@ -10,7 +10,7 @@ import (
 type Fault struct {
 	// What is done to what, as ACTION:PLACE, such as kill:primary, power-off:host1, cut:primary, disk-lie:primary/d1.
 	// With Exec it is exec, or exec:MEMBER.
-	Strike Strike `json:"fault" yaml:"fault"`
+	Action Action `json:"fault" yaml:"fault"`
 	// Exec are the commands that break a target that is not a lab.
 	Exec *Commands `json:"exec,omitempty" yaml:"exec,omitempty"`
 	// At is when, since the measured time began; or AtWorkers when so many virtual users are there.
@@ -34,41 +34,40 @@ type Fault struct {
 	Seed uint64 `json:"seed,omitempty" yaml:"seed,omitempty"`
 }
 
-// Strike is what is done to what. As text it is ACTION:PLACE, or a word alone where nothing is named that it is done
+// Action is what is done to what. As text it is ACTION:PLACE, or a word alone where nothing is named that it is done
 // to.
-type Strike struct {
-	// Action is the name of an action.
-	Action string
+type Action struct {
+	Name string
 	// Target is a host, a member, or a disk as MEMBER/DISK by its name, or a role: "primary", "secondary", "router",
 	// "gateway", "config", also SET/primary; "random" with a seed chooses a member with data. For actions on hosts, a
 	// member or a role means the host that it stands on; for those on disks, all disks of its volume.
 	Target string
 }
 
-// ParseStrike reads ACTION:PLACE. What lacks one of them is found by [Drill.Validate].
-func ParseStrike(text string) Strike {
-	action, target, _ := strings.Cut(text, ":")
-	return Strike{Action: action, Target: target}
+// ParseAction reads ACTION:PLACE. What lacks one of them is found by [Drill.Validate].
+func ParseAction(text string) Action {
+	name, target, _ := strings.Cut(text, ":")
+	return Action{Name: name, Target: target}
 }
 
-// String writes the form that [ParseStrike] reads.
-func (s Strike) String() string {
-	if s.Target == "" {
-		return s.Action
+// String writes the form that [ParseAction] reads.
+func (a Action) String() string {
+	if a.Target == "" {
+		return a.Name
 	}
-	return s.Action + ":" + s.Target
+	return a.Name + ":" + a.Target
 }
 
-// MarshalText writes the form that [ParseStrike] reads.
-func (s Strike) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+// MarshalText writes the form that [ParseAction] reads.
+func (a Action) MarshalText() ([]byte, error) { return []byte(a.String()), nil }
 
-// UnmarshalText reads the form of [ParseStrike].
-func (s *Strike) UnmarshalText(b []byte) error { *s = ParseStrike(string(b)); return nil }
+// UnmarshalText reads the form of [ParseAction].
+func (a *Action) UnmarshalText(b []byte) error { *a = ParseAction(string(b)); return nil }
 
-// MarshalYAML writes the form that [ParseStrike] reads.
-func (s Strike) MarshalYAML() (any, error) { return s.String(), nil }
+// MarshalYAML writes the form that [ParseAction] reads.
+func (a Action) MarshalYAML() (any, error) { return a.String(), nil }
 
-// UnmarshalYAML reads the form of [ParseStrike].
-func (s *Strike) UnmarshalYAML(n *yaml.Node) error {
-	return scalar(n, s, func(text string) (Strike, error) { return ParseStrike(text), nil })
+// UnmarshalYAML reads the form of [ParseAction].
+func (a *Action) UnmarshalYAML(n *yaml.Node) error {
+	return scalar(n, a, func(text string) (Action, error) { return ParseAction(text), nil })
 }

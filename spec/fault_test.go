@@ -12,7 +12,7 @@ import (
 
 // A fault is written in YAML and JSON as it always was, and is what was read.
 func TestFaultForms(t *testing.T) {
-	want := Fault{Strike: Strike{Action: "disk-slow", Target: "rs0/primary/d1"}, At: Duration(5 * time.Second), For: Duration(90 * time.Second),
+	want := Fault{Action: Action{Name: "disk-slow", Target: "rs0/primary/d1"}, At: Duration(5 * time.Second), For: Duration(90 * time.Second),
 		Rate: 1500, Delay: Duration(1500 * time.Microsecond), Ops: []string{"flush"}, Probability: 0.25, Seed: 7}
 	text := "faults:\n  - {fault: 'disk-slow:rs0/primary/d1', at: 5s, for: 1m30s, rate: 1500B, delay: 1.5ms, ops: [flush], probability: 0.25, seed: 7}\n"
 	d, err := ReadDrill(strings.NewReader(text))
@@ -38,11 +38,11 @@ func TestFaultForms(t *testing.T) {
 }
 
 // What is no ACTION:PLACE is kept as it is written, for the error and for records of what others broke.
-func TestStrikeText(t *testing.T) {
-	for text, want := range map[string]Strike{
-		"kill:primary": {"kill", "primary"}, "external": {Action: "external"}, "": {}, ":primary": {Target: "primary"}, "a:b:c": {"a", "b:c"},
+func TestActionText(t *testing.T) {
+	for text, want := range map[string]Action{
+		"kill:primary": {"kill", "primary"}, "external": {Name: "external"}, "": {}, ":primary": {Target: "primary"}, "a:b:c": {"a", "b:c"},
 	} {
-		got := ParseStrike(text)
+		got := ParseAction(text)
 		if got != want || got.String() != text {
 			t.Errorf("%q is %+v, as text %q", text, got, got)
 		}

@@ -12,8 +12,8 @@ import (
 // Fraction is a positive part of one (or a multiple) that may be written as a quotient: 1/128, 0.25 or 2.
 type Fraction float64
 
-// ParseFraction reads "1/128", "0.25" or "2".
-func ParseFraction(text string) (Fraction, error) {
+// parseFraction reads "1/128", "0.25" or "2".
+func parseFraction(text string) (Fraction, error) {
 	over, under, quotient := strings.Cut(strings.TrimSpace(text), "/")
 	x, err := strconv.ParseFloat(strings.TrimSpace(over), 64)
 	if err == nil && quotient {
@@ -50,8 +50,8 @@ func (f Fraction) MarshalJSON() ([]byte, error) {
 	return []byte(strconv.FormatFloat(float64(f), 'g', -1, 64)), nil
 }
 
-// UnmarshalJSON reads a number or a text in the form of [ParseFraction].
-func (f *Fraction) UnmarshalJSON(b []byte) error { return unquoted(b, f, ParseFraction) }
+// UnmarshalJSON reads a number or a text in the form of [parseFraction].
+func (f *Fraction) UnmarshalJSON(b []byte) error { return unquoted(b, f, parseFraction) }
 
-// UnmarshalYAML reads the form of [ParseFraction].
-func (f *Fraction) UnmarshalYAML(n *yaml.Node) error { return scalar(n, f, ParseFraction) }
+// UnmarshalYAML reads the form of [parseFraction].
+func (f *Fraction) UnmarshalYAML(n *yaml.Node) error { return scalar(n, f, parseFraction) }

@@ -50,8 +50,8 @@ type Commands struct {
 	Timeout Duration `json:"timeout,omitempty" yaml:"timeout,omitempty"`
 }
 
-// ExecAction is the action of a fault whose commands are in the drill's file.
-const ExecAction = "exec"
+// execAction is the action of a fault whose commands are in the drill's file.
+const execAction = "exec"
 
 const (
 	maxMembers        = 1000

@@ -55,7 +55,7 @@ func (s *Run) Defaults() {
 	}
 	def(&s.Client, "wire") // a load generator must not be the bottleneck
 	if s.Load.Replay != "" {
-		def(&s.Workload.Name, ReplayWorkload)
+		def(&s.Workload.Name, replayWorkload)
 	} else {
 		def(&s.Workload.Name, "a") // half reads, half updates: the best known one
 		if !s.Workload.IsFile() {
@@ -208,8 +208,8 @@ func (l *Load) validate() error {
 	return errors.Join(errs...)
 }
 
-// ReplayWorkload is the name of the workload of a [Load.Replay] in results.
-const ReplayWorkload = "replay"
+// replayWorkload is the name of the workload of a [Load.Replay] in results.
+const replayWorkload = "replay"
 
 func (l *Load) validateReplay() error {
 	switch {

@@ -129,7 +129,7 @@ func (k *keyCheck) check(n *yaml.Node, t reflect.Type, path string, depth int) e
 		return nil // as if it were not there
 	case n.Kind == yaml.ScalarNode && t.Implements(reflect.TypeFor[shortForm]()):
 		return k.checkScalar(n, t, path)
-	case t.Kind() == reflect.Struct && t != reflect.TypeFor[Strike](): // which is written as text
+	case t.Kind() == reflect.Struct && t != reflect.TypeFor[Action](): // which is written as text
 		return k.checkStruct(n, t, path, depth)
 	case t.Kind() == reflect.Slice:
 		return k.checkList(n, t, path, depth)

@@ -29,8 +29,8 @@ func ReadSuite(r io.Reader) (Suite, error) {
 	return s, nil
 }
 
-// SuiteNeeds are what a part of a suite may need.
-func SuiteNeeds() []string { return append([]string{"root", "md", "lvm"}, Capabilities()...) }
+// suiteNeeds are what a part of a suite may need.
+func suiteNeeds() []string { return append([]string{"root", "md", "lvm"}, Capabilities()...) }
 
 // suiteGives are the keys that a study can give to later parts, by the procedures that find them.
 var suiteGives = []string{"load.workers", "load.duration", "load.operations", "load.rate"}
@@ -127,8 +127,8 @@ func (p *Part) mistakes() []error {
 			bad("needs: %s is an engine, and a part needs a capability of it: %s; leave it out where any engine will do (--engine chooses one)", need, strings.Join(Capabilities(), ", "))
 			continue
 		}
-		if !slices.Contains(SuiteNeeds(), need) {
-			bad("needs: there is no %q%s (known: %s)", need, nearest.DidYouMean(need, SuiteNeeds()), strings.Join(SuiteNeeds(), ", "))
+		if !slices.Contains(suiteNeeds(), need) {
+			bad("needs: there is no %q%s (known: %s)", need, nearest.DidYouMean(need, suiteNeeds()), strings.Join(suiteNeeds(), ", "))
 		}
 	}
 	for _, key := range p.Gives {

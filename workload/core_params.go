@@ -32,7 +32,7 @@ const (
 // maxDocument is the largest document that MongoDB stores.
 const maxDocument = 16 << 20
 
-// CoreParams are the parameters of the YCSB core workload in both modes. [ParseYCSB] and [ParseCore] set the defaults.
+// CoreParams are the parameters of the YCSB core workload in both modes. [ParseYCSB] and [parseCore] set the defaults.
 type CoreParams struct {
 	Name string // in results
 	Mode Mode

@@ -128,8 +128,8 @@ func ParseYCSB(props map[string]string, open OpenFunc) (p CoreParams, unknown []
 	return raw.CoreParams, unknown, err
 }
 
-// ParseCore converts parameters to those of the Corrected mode. Unknown names are errors.
-func ParseCore(params map[string]string, open OpenFunc) (CoreParams, error) {
+// parseCore converts parameters to those of the Corrected mode. Unknown names are errors.
+func parseCore(params map[string]string, open OpenFunc) (CoreParams, error) {
 	raw := newRaw("core", Corrected)
 	if err := applyAll(raw.settings(), params); err != nil {
 		return CoreParams{}, err
@@ -156,7 +156,7 @@ func (raw *coreRaw) finish(open OpenFunc) error {
 			return fmt.Errorf("fieldlengthhistogram: %w", err)
 		}
 		defer f.Close()
-		if raw.FieldHistogram, err = ParseHistogram(f); err != nil {
+		if raw.FieldHistogram, err = parseHistogram(f); err != nil {
 			return err
 		}
 	}

@@ -17,9 +17,9 @@ type Histogram struct {
 	area      int64
 }
 
-// ParseHistogram reads the file format of YCSB's fieldlengthhistogram: a first line
+// parseHistogram reads the file format of YCSB's fieldlengthhistogram: a first line
 // "BlockSize<tab>bytes", then lines "bucket<tab>count".
-func ParseHistogram(r io.Reader) (*Histogram, error) {
+func parseHistogram(r io.Reader) (*Histogram, error) {
 	h := &Histogram{}
 	in := bufio.NewScanner(r)
 	for line := 1; in.Scan(); line++ {

@@ -180,7 +180,7 @@ func (k *kind) coreGiven(spec *Spec) map[string]string {
 }
 
 func openCore(k *kind, spec *Spec) (Workload, error) {
-	p, err := ParseCore(k.coreGiven(spec), spec.Open)
+	p, err := parseCore(k.coreGiven(spec), spec.Open)
 	if err != nil {
 		return nil, err
 	}

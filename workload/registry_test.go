@@ -225,7 +225,7 @@ func TestParseHistogramErrors(t *testing.T) {
 		"BlockSize\t10\n0\t0\n": "no bucket",
 		"BlockSize\t10\n0\t2147483647\n1\t2147483647\n": "add up",
 	} {
-		if _, err := ParseHistogram(strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := parseHistogram(strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: error %v does not say %q", text, err, want)
 		}
 	}

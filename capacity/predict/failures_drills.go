@@ -71,7 +71,7 @@ func roundOf(d *Drilled, r *record.DrillRound) (x round, why string) {
 		return x, fmt.Sprintf("it has %d faults. The effect of one is known from rounds with one", len(r.Faults))
 	}
 	f := &r.Faults[0]
-	x = round{dir: d.Dir, drillSetup: drillSetup{action: f.Fault.Action, engine: d.Engine, members: max(1, r.Members),
+	x = round{dir: d.Dir, drillSetup: drillSetup{action: f.Fault.Name, engine: d.Engine, members: max(1, r.Members),
 		failover: r.Failover, durability: strings.Join(d.Specification.Run.Durability.Asked(), ", ")}}
 	if r.Topology != nil && r.Failover == "" {
 		x.election = electionTimeout(r.Topology)

@@ -16,7 +16,7 @@ func drilled(dir, election string, outages ...float64) Drilled {
 	for i, s := range outages {
 		topology := &spec.Topology{Members: 3, Election: election}
 		d.Rounds = append(d.Rounds, record.DrillRound{Number: i + 1, Status: record.Complete, Members: 3, Topology: topology,
-			Faults:  []record.DrillFault{{Fault: spec.Strike{Action: "kill", Target: "primary"}, Hit: true, Injected: 8e9}},
+			Faults:  []record.DrillFault{{Fault: spec.Action{Name: "kill", Target: "primary"}, Hit: true, Injected: 8e9}},
 			Moments: []record.DrillMoment{{Kind: record.MomentRedundant, At: 38e9}},
 			Effects: []record.DrillEffect{{Kind: record.KindWrites, Client: -1, Outage: int64(s * 1e9)}}})
 	}

@@ -26,8 +26,8 @@ var keys = map[string]string{
 // Asked is one key of a question.
 type Asked struct{ Key, Path, Value string }
 
-// ParseWhatIf reads a question: 'cores=16,memory=64GiB,disk=nvme,members=5,w=majority'.
-func ParseWhatIf(text string) ([]Asked, error) {
+// parseWhatIf reads a question: 'cores=16,memory=64GiB,disk=nvme,members=5,w=majority'.
+func parseWhatIf(text string) ([]Asked, error) {
 	var list []Asked
 	known := slices.Sorted(maps.Keys(keys))
 	for part := range strings.SplitSeq(text, ",") {
@@ -65,7 +65,7 @@ type Study struct {
 // multiplied, and the squares of their intervals are added. A change beyond the measured levels has an upper limit
 // only, and then the answer has one only.
 func WhatIf(studies []Study, text string, tool record.Tool) (*record.WhatIf, error) {
-	asked, err := ParseWhatIf(text)
+	asked, err := parseWhatIf(text)
 	if err != nil {
 		return nil, err
 	}

@@ -107,7 +107,7 @@ func TestWhatIf(t *testing.T) {
 func TestWhatIfMistakes(t *testing.T) {
 	for text, want := range map[string]string{"coers=4": "did you mean cores", "cores": "no key or no value",
 		"disk=nvmee": "did you mean nvme", "cores=2,cores=4": "given twice", "": "no key or no value"} {
-		if _, err := ParseWhatIf(text); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := parseWhatIf(text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", text, err, want)
 		}
 	}

@@ -126,7 +126,7 @@ func (r Run) updates() float64 {
 	return 0.05
 }
 
-// intervals is the number of those of a run: enough for percentiles, see [measure.MinEpisodes].
+// intervals is the number of those of a run: enough episodes for percentiles.
 const intervals = 5
 
 // interval makes up one interval. All have the same counts, but for the rounding.

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -139,22 +138,14 @@ func (o *capacityOptions) read(cmd *cobra.Command, env *environment, args []stri
 		if asked, err = readSpec(env, file, "capacity", hint, spec.ReadCapacity); err != nil {
 			return asked, err
 		}
-		if asked.Platform != "" && file != "-" && !filepath.IsAbs(asked.Platform) && !spec.InKubernetes(asked.Platform) {
-			asked.Platform = filepath.Join(filepath.Dir(file), asked.Platform)
-		}
 	}
-	if err := readTarget(cmd.Context(), env, &asked.Run.Target, target); err != nil {
-		return asked, err
-	}
-	if err := readProperties(env, o.spec.properties, &asked.Run); err != nil {
-		return asked, err
-	}
-	if err := o.spec.settings.apply(&asked); err != nil {
+	asked.Platform = platformOf(file, asked.Platform)
+	if err := o.spec.complete(cmd.Context(), env, target, &asked, &asked.Run); err != nil {
 		return asked, err
 	}
 	o.events = asked.While != nil
 	if asked.While == nil && singleMember(cmd.Context(), env, asked.Run.Target) {
-		asked.While = []spec.Strike{{Action: spec.NoEvents}}
+		asked.While = []spec.Action{{Name: spec.NoEvents}}
 	}
 	return asked, withExit(exitUsage, o.spec.settings.named(asked.Complete()))
 }

@@ -55,7 +55,7 @@ func throttleHost(ctx context.Context, env *environment, name, host string, shar
 		if h.Name != host || h.Cores <= 0 {
 			continue
 		}
-		f, err := l.Fail(ctx, spec.Fault{Strike: spec.Strike{Action: fault.Throttle, Target: host},
+		f, err := l.Fail(ctx, spec.Fault{Action: spec.Action{Name: fault.Throttle, Target: host},
 			Cores: share * h.Cores}, confirmAtMost)
 		if err != nil {
 			return "", nil, errors.Join(err, l.Close())

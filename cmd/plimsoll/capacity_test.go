@@ -138,7 +138,7 @@ func TestEventsOfALine(t *testing.T) {
 		{"meteor:primary", `no action "meteor"`, `no action "meteor"`, `no action "meteor"`},
 	} {
 		for target, words := range map[string]string{"lab:plain": x.plain, "lab:virtual": x.virtual, "mongodb://db1/": x.mongodb} {
-			c := spec.Capacity{Run: spec.Run{Target: target}, While: []spec.Strike{spec.ParseStrike(x.event)}, YesBreakIt: true}
+			c := spec.Capacity{Run: spec.Run{Target: target}, While: []spec.Action{spec.ParseAction(x.event)}, YesBreakIt: true}
 			err := c.Complete()
 			var d spec.Drill
 			if err == nil {
@@ -149,7 +149,7 @@ func TestEventsOfALine(t *testing.T) {
 			}
 			if l, ok := labs[target]; err == nil && ok {
 				l.Defaults()
-				err = lab.CheckNeeds(record.Lab{Engine: l.Engine.Name, Specification: l}, fault.Find(d.Faults[0].Strike.Action))
+				err = lab.CheckNeeds(record.Lab{Engine: l.Engine.Name, Specification: l}, fault.Find(d.Faults[0].Action.Name))
 			}
 			if (err == nil) != (words == "") || err != nil && !strings.Contains(err.Error(), words) {
 				t.Errorf("%s on %s: %v, want %q", x.event, target, err, words)

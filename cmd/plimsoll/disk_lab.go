@@ -92,7 +92,7 @@ type labCutter struct {
 const powerBackAfter = 10 * time.Second
 
 func (c *labCutter) Cut(ctx context.Context, _ string) (discarded int64, err error) {
-	f, err := c.h.Fail(ctx, spec.Fault{Strike: spec.Strike{Action: fault.PowerLoss, Target: c.host}}, powerBackAfter)
+	f, err := c.h.Fail(ctx, spec.Fault{Action: spec.Action{Name: fault.PowerLoss, Target: c.host}}, powerBackAfter)
 	c.id = f.ID
 	if err != nil {
 		return 0, err

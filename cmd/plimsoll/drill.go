@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -212,8 +211,8 @@ func checkDrillLab(ctx context.Context, env *environment, asked spec.Drill) erro
 		}
 		planned := record.Lab{Engine: asked.Lab.Engine.Name, Specification: *asked.Lab}
 		for _, f := range asked.Faults {
-			if err := lab.CheckNeeds(planned, fault.Find(f.Strike.Action)); err != nil {
-				return withExit(exitUsage, fmt.Errorf("%s: %w", f.Strike, err))
+			if err := lab.CheckNeeds(planned, fault.Find(f.Action.Name)); err != nil {
+				return withExit(exitUsage, fmt.Errorf("%s: %w", f.Action, err))
 			}
 		}
 		return nil
@@ -229,7 +228,7 @@ func checkDrillLab(ctx context.Context, env *environment, asked spec.Drill) erro
 		}
 		for _, f := range asked.Faults {
 			if err := lab.CheckTarget(l, f); err != nil {
-				return withExit(exitUsage, fmt.Errorf("%s: %w", f.Strike, err))
+				return withExit(exitUsage, fmt.Errorf("%s: %w", f.Action, err))
 			}
 		}
 		return nil
@@ -298,16 +297,8 @@ func (o *drillOptions) read(cmd *cobra.Command, env *environment, args []string)
 			return asked, err
 		}
 	}
-	if asked.Platform != "" && file != "-" && !filepath.IsAbs(asked.Platform) && !spec.InKubernetes(asked.Platform) {
-		asked.Platform = filepath.Join(filepath.Dir(file), asked.Platform)
-	}
-	if err := readTarget(cmd.Context(), env, &asked.Run.Target, target); err != nil {
-		return asked, err
-	}
-	if err := readProperties(env, o.spec.properties, &asked.Run); err != nil {
-		return asked, err
-	}
-	if err := o.spec.settings.apply(&asked); err != nil {
+	asked.Platform = platformOf(file, asked.Platform)
+	if err := o.spec.complete(cmd.Context(), env, target, &asked, &asked.Run); err != nil {
 		return asked, err
 	}
 	if asked.Run.Out != "" {

@@ -101,14 +101,14 @@ func (f *failFlags) register(cmd *cobra.Command) {
 }
 
 func (f *failFlags) fault(args []string) (spec.Fault, error) {
-	x := spec.Fault{Strike: spec.Strike{Action: args[1]}}
+	x := spec.Fault{Action: spec.Action{Name: args[1]}}
 	switch a := fault.Find(args[1]); {
 	case len(args) > 3:
 		return x, usageError("one fault at a time: remove %q", args[3])
 	case len(args) == 3:
-		x.Strike.Target = args[2]
+		x.Action.Target = args[2]
 	case a != nil && a.Implied != "":
-		x.Strike.Target = a.Implied
+		x.Action.Target = a.Implied
 	default:
 		return x, usageError("the target is missing: plimsoll lab fail %s %s TARGET", args[0], args[1])
 	}

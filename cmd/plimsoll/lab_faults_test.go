@@ -47,10 +47,10 @@ func TestFailFlags(t *testing.T) {
 		want spec.Fault
 		says string // of the error
 	}{
-		{"three kill primary --for 10s", spec.Fault{Strike: spec.ParseStrike("kill:primary"), For: spec.Duration(10 * time.Second)}, ""},
-		{"three step-down", spec.Fault{Strike: spec.ParseStrike("step-down:primary")}, ""},
-		{"three slow host1 --rate 1MB/s", spec.Fault{Strike: spec.ParseStrike("slow:host1"), Rate: 1e6}, ""},
-		{"three disk-slow primary --delay 20ms --seed 3", spec.Fault{Strike: spec.ParseStrike("disk-slow:primary"), Delay: spec.Duration(20 * time.Millisecond), Seed: 3}, ""},
+		{"three kill primary --for 10s", spec.Fault{Action: spec.ParseAction("kill:primary"), For: spec.Duration(10 * time.Second)}, ""},
+		{"three step-down", spec.Fault{Action: spec.ParseAction("step-down:primary")}, ""},
+		{"three slow host1 --rate 1MB/s", spec.Fault{Action: spec.ParseAction("slow:host1"), Rate: 1e6}, ""},
+		{"three disk-slow primary --delay 20ms --seed 3", spec.Fault{Action: spec.ParseAction("disk-slow:primary"), Delay: spec.Duration(20 * time.Millisecond), Seed: 3}, ""},
 		{"three kill", spec.Fault{}, "plimsoll lab fail three kill TARGET"},
 		{"three kil primary", spec.Fault{}, "did you mean kill?"},
 		{"three kill primary secondary", spec.Fault{}, "one fault at a time"},
@@ -68,7 +68,7 @@ func TestFailFlags(t *testing.T) {
 		}
 		var exit *exitError
 		switch {
-		case c.says == "" && (err != nil || got.Strike != c.want.Strike || got.For != c.want.For || got.Rate != c.want.Rate ||
+		case c.says == "" && (err != nil || got.Action != c.want.Action || got.For != c.want.For || got.Rate != c.want.Rate ||
 			got.Delay != c.want.Delay || got.Seed != c.want.Seed):
 			t.Errorf("%s: %+v, %v", c.args, got, err)
 		case c.says != "" && (!errors.As(err, &exit) || exit.code != exitUsage || !strings.Contains(err.Error(), c.says)):

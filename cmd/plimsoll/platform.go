@@ -161,8 +161,8 @@ func openPlatform(ctx context.Context, env *environment, asked spec.Drill, pods 
 		if byMongoDB(p, f) {
 			continue
 		}
-		if f.Exec == nil && f.Strike.Action == fault.RollingRestart && len(o.File.Members) > 0 {
-			f.Strike.Action, f.Strike.Target = restartOf(p), o.File.Members[0].Name // what it is made of
+		if f.Exec == nil && f.Action.Name == fault.RollingRestart && len(o.File.Members) > 0 {
+			f.Action.Name, f.Action.Target = restartOf(p), o.File.Members[0].Name // what it is made of
 		}
 		if _, err := p.Fault(f, 0); err != nil {
 			return nil, withExit(exitUsage, errors.Join(err, p.Close()))
@@ -221,7 +221,7 @@ func (f *conductFlags) storage(env *environment) func(context.Context, spec.Stud
 
 // byMongoDB says whether commands of MongoDB do a planned event, because the platform has no commands for it.
 func byMongoDB(p *platform.Deployment, f spec.Fault) bool {
-	a := fault.Find(f.Strike.Action)
+	a := fault.Find(f.Action.Name)
 	return f.Exec == nil && a != nil && a.Plain && !slices.Contains(p.Actions(), a)
 }
 
@@ -234,7 +234,7 @@ func planDrill(ctx context.Context, p *platform.Deployment, asked spec.Drill) (*
 	for _, f := range asked.Faults {
 		at, _ := asked.Moment(f)
 		end := "until the end of the load"
-		a := fault.Find(f.Strike.Action)
+		a := fault.Find(f.Action.Name)
 		switch {
 		case a != nil && f.Exec == nil && a.Event:
 			end = "until the event is over"
@@ -243,7 +243,7 @@ func planDrill(ctx context.Context, p *platform.Deployment, asked spec.Drill) (*
 		case f.Stay:
 			end = "until the audit is over"
 		}
-		s := report.Section{Title: f.Strike.String(),
+		s := report.Section{Title: f.Action.String(),
 			Lines: []string{figure.Duration(at) + " after the start of the measured time, " + end}}
 		var plans []platform.Plan
 		var err error
@@ -252,7 +252,7 @@ func planDrill(ctx context.Context, p *platform.Deployment, asked spec.Drill) (*
 			s.Lines = append(s.Lines, "the lab injects and reverts the fault")
 		case byMongoDB(p, f):
 			s.Lines = append(s.Lines, "commands of MongoDB: "+a.Help)
-		case f.Exec == nil && f.Strike.Action == fault.RollingRestart:
+		case f.Exec == nil && f.Action.Name == fault.RollingRestart:
 			s.Lines = append(s.Lines, "each member, by the action "+restartOf(p)+": "+a.Help)
 		default:
 			if plans, err = p.Plan(ctx, f); err != nil {

@@ -249,7 +249,7 @@ faults:
 		if !f.Hit || f.Noticed == nil || f.Noticed.P99Before == 0 || f.Done < f.Injected || len(f.Commands) < 2 {
 			t.Errorf("%+v, noticed %+v", f, f.Noticed)
 		}
-		if event := f.Fault.Action == "backup" || f.Fault.Action == "initial-sync"; event &&
+		if event := f.Fault.Name == "backup" || f.Fault.Name == "initial-sync"; event &&
 			(f.Event == nil || f.Event.Outcome != record.EventCompleted) {
 			t.Errorf("%s: %+v", f.Fault, f.Event)
 		}

@@ -11,7 +11,7 @@ import (
 var capacitySettings = slicesOf(
 	in(searchGroup,
 		key("within", "within", "`time` for everything except loading the data (default 5m, or 15m with events)").inBrief(),
-		form(key("while", "while", "also search the line while this event lasts, `ACTION:PLACE` such as kill:secondary; none for no event (default on a lab of several members: kill:secondary and initial-sync:secondary)"), "while", true, readStrikes).inBrief(),
+		form(key("while", "while", "also search the line while this event lasts, `ACTION:PLACE` such as kill:secondary; none for no event (default on a lab of several members: kill:secondary and initial-sync:secondary)"), "while", true, readActions).inBrief(),
 		key("must", "must", "`names` of the lines that count for the safe load (default all)").inBrief(),
 		key("recovery", "recovery", "longest time until redundancy is back after an event"),
 		key("platform", "platform", "`file` that names the members of TARGET, and the commands that break them"),
@@ -35,10 +35,10 @@ func without(table []setting, flags ...string) []setting {
 	return slices.DeleteFunc(slices.Clone(table), func(s setting) bool { return slices.Contains(flags, s.flag) })
 }
 
-func readStrikes(to *[]spec.Strike, texts []string) error {
+func readActions(to *[]spec.Action, texts []string) error {
 	*to = nil
 	for _, text := range texts {
-		*to = append(*to, spec.ParseStrike(text))
+		*to = append(*to, spec.ParseAction(text))
 	}
 	return nil
 }

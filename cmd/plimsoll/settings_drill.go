@@ -37,7 +37,7 @@ var drillSettings = slicesOf(
 func readFaults(to *[]spec.Fault, texts []string) error {
 	*to = nil
 	for _, text := range texts {
-		*to = append(*to, spec.Fault{Strike: spec.ParseStrike(text)})
+		*to = append(*to, spec.Fault{Action: spec.ParseAction(text)})
 	}
 	return nil
 }

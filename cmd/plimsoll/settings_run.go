@@ -1,9 +1,11 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 
@@ -218,6 +220,25 @@ type specFlags struct {
 	settings   settings
 }
 
+// complete applies what is given besides the file: the target, properties and flags.
+func (s *specFlags) complete(ctx context.Context, env *environment, target string, asked any, r *spec.Run) error {
+	if err := readTarget(ctx, env, &r.Target, target); err != nil {
+		return err
+	}
+	if err := readProperties(env, s.properties, r); err != nil {
+		return err
+	}
+	return s.settings.apply(asked)
+}
+
+// platformOf is the platform that a file names, relative to the file.
+func platformOf(file, platform string) string {
+	if platform == "" || file == "" || file == "-" || filepath.IsAbs(platform) || spec.InKubernetes(platform) {
+		return platform
+	}
+	return filepath.Join(filepath.Dir(file), platform)
+}
+
 // addFileFlags adds the flags of the files of a run or drill, which other flags override.
 func (s *specFlags) addFileFlags(cmd *cobra.Command, of string) {
 	grouped(cmd, loadGroup, func() {
@@ -249,13 +270,7 @@ func (s *specFlags) spec(cmd *cobra.Command, env *environment, target string) (a
 			return asked, err
 		}
 	}
-	if err := readTarget(cmd.Context(), env, &asked.Target, target); err != nil {
-		return asked, err
-	}
-	if err := readProperties(env, s.properties, &asked); err != nil {
-		return asked, err
-	}
-	if err := s.settings.apply(&asked); err != nil {
+	if err := s.complete(cmd.Context(), env, target, &asked, &asked); err != nil {
 		return asked, err
 	}
 	if asked.StoragePolicy != "" {

@@ -45,11 +45,11 @@ func Read(r io.Reader) (Config, error) {
 	if len(b) > maxInput {
 		return Config{}, fmt.Errorf("the configuration is longer than %d bytes", maxInput)
 	}
-	return Parse(string(b))
+	return parse(string(b))
 }
 
-// Parse reads a document.
-func Parse(text string) (Config, error) {
+// parse reads a document.
+func parse(text string) (Config, error) {
 	if !utf8.ValidString(text) {
 		return Config{}, errors.New("the configuration is not text in UTF-8")
 	}

@@ -24,7 +24,7 @@ func TestParse(t *testing.T) {
 		`{w:true,mmf:true,sleepMicros:50,what:"ever"} trailing`: {Threads: 1, FileSizeMB: 1, Write: true, Mapped: true, SleepMicros: 50, RecordKB: 4, Unknown: []string{"what"},
 			Text: `{ w: true, mmf: true, sleepMicros: 50, what: "ever" }`},
 	} {
-		got, err := Parse(text)
+		got, err := parse(text)
 		if err != nil {
 			t.Errorf("%s: %v", text, err)
 			continue
@@ -41,7 +41,7 @@ func TestParseRefuses(t *testing.T) {
 		`{r:true,nThreads:0}`: "bad threads field value", `{r:true,recSizeKB:64001,fileSizeMB:99}`: "recSizeKB", `{r:true,fileSizeMB:-1}`: "fileSizeMB",
 		`{r:true,recSizeKB:2000}`: "does not fit", `{r:"a`: "no end", `{r:true,syncDelay:-1}`: "negative", `{r:0x1}`: "not a number", `{r:NaN}`: "not a number",
 	} {
-		if _, err := Parse(text); err == nil || !strings.Contains(err.Error(), why) {
+		if _, err := parse(text); err == nil || !strings.Contains(err.Error(), why) {
 			t.Errorf("%s: %v, want %q", text, err, why)
 		}
 	}
@@ -53,14 +53,14 @@ func FuzzParse(f *testing.F) {
 	f.Add("{'\x8d':true,\"w\":1,x:'\\b'}")
 	f.Add("{'a b':true,\"w\":1,'':'\\\x01'}")
 	f.Fuzz(func(t *testing.T, text string) {
-		c, err := Parse(text)
+		c, err := parse(text)
 		if err != nil {
 			return
 		}
 		if c.Threads < 1 || c.FileSizeMB < 1 || c.RecordKB < 1 || !c.Read && !c.Write {
 			t.Errorf("%q became %+v", text, c)
 		}
-		again, err := Parse(c.Text)
+		again, err := parse(c.Text)
 		if err != nil {
 			t.Fatalf("%q is shown as %q, which cannot be read: %v", text, c.Text, err)
 		}
@@ -73,7 +73,7 @@ func FuzzParse(f *testing.F) {
 // The lines are those of mongoperf; only figures differ.
 func TestLines(t *testing.T) {
 	for name, text := range map[string]string{"direct": `{nThreads:3,fileSizeMB:2,r:true,w:true}`, "mapped": `{nThreads:2,fileSizeMB:2,r:true,mmf:true}`} {
-		c, err := Parse(text)
+		c, err := parse(text)
 		if err != nil {
 			t.Fatal(err)
 		}

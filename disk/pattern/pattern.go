@@ -11,9 +11,9 @@ import (
 	"math/rand/v2"
 )
 
-// HeaderBytes is the length of a header: nonce, offset, sequence, seed and checksum. All but the nonce are masked with
+// headerBytes is the length of a header: nonce, offset, sequence, seed and checksum. All but the nonce are masked with
 // hashes of it, because plain numbers could be compressed.
-const HeaderBytes = 40
+const headerBytes = 40
 
 // pieceBytes is the interval of headers in a block: 4 KiB, or less if blocks are shorter or not aligned to that.
 const pieceBytes = 4096
@@ -65,7 +65,7 @@ func (p *Pool) fillPiece(b []byte, offset int64, sequence uint64) {
 	nonce := mix(mix(sequence^p.seed) ^ uint64(offset))
 	one, two := nonce%places*8, nonce/places%places*8
 	subtle.XORBytes(b, p.one[one:one+uint64(len(b))], p.two[two:two+uint64(len(b))])
-	if len(b) < HeaderBytes {
+	if len(b) < headerBytes {
 		return
 	}
 	endian.PutUint64(b, nonce)
@@ -126,7 +126,7 @@ func (p *Pool) check(block []byte, offset int64, sequence uint64, content bool) 
 }
 
 func (p *Pool) checkPiece(b []byte, offset int64, want uint64, content bool) string {
-	if len(b) < HeaderBytes {
+	if len(b) < headerBytes {
 		return ""
 	}
 	nonce := endian.Uint64(b)

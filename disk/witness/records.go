@@ -23,24 +23,24 @@ const RecordBytes = 512
 // maxRecords limits the file to 512 MiB.
 const maxRecords = 1 << 20
 
-// FileName returns the file of a session in the tested directory. Only a verification removes it.
-func FileName(dir, session string) string {
+// fileName returns the file of a session in the tested directory. Only a verification removes it.
+func fileName(dir, session string) string {
 	return filepath.Join(dir, "plimsoll-witness-"+session+".records")
 }
 
-// LooseName returns the file with the same records, written without a sync. After a power cut a part of them is gone;
+// looseName returns the file with the same records, written without a sync. After a power cut a part of them is gone;
 // if all exist, the power was not cut.
-func LooseName(dir, session string) string {
+func looseName(dir, session string) string {
 	return filepath.Join(dir, "plimsoll-witness-"+session+".loose")
 }
 
 // Remove removes the files of a session.
 func Remove(dir, session string) error {
-	err := os.Remove(LooseName(dir, session))
+	err := os.Remove(looseName(dir, session))
 	if errors.Is(err, fs.ErrNotExist) { // the power cut removed it
 		err = nil
 	}
-	return errors.Join(err, os.Remove(FileName(dir, session)))
+	return errors.Join(err, os.Remove(fileName(dir, session)))
 }
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -63,15 +63,15 @@ func Write(ctx context.Context, c *Client, dir, session string, progress func(n 
 		return 0, fmt.Errorf("the witness already has %s records of session %s: verify it, or use another --session",
 			figure.Count(c.Highest), session)
 	}
-	f, err := os.OpenFile(FileName(dir, session), os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o644)
+	f, err := os.OpenFile(fileName(dir, session), os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o644)
 	if err != nil {
 		if errors.Is(err, fs.ErrExist) {
-			return 0, fmt.Errorf("%s already exists: verify that session, or use another --session", FileName(dir, session))
+			return 0, fmt.Errorf("%s already exists: verify that session, or use another --session", fileName(dir, session))
 		}
 		return 0, err
 	}
 	defer f.Close()
-	loose, err := os.OpenFile(LooseName(dir, session), os.O_CREATE|os.O_TRUNC|os.O_RDWR, 0o644)
+	loose, err := os.OpenFile(looseName(dir, session), os.O_CREATE|os.O_TRUNC|os.O_RDWR, 0o644)
 	if err != nil {
 		return 0, err
 	}
@@ -115,7 +115,7 @@ func Verify(c *Client, dir, session string) (*record.ProbeDurability, error) {
 	d := &record.ProbeDurability{Grade: "D", Acknowledged: known,
 		Covers: "everything from the system call to the medium, if the power of all of it was cut", Blind: "caches that kept their power, such as those of the host of a virtual machine that was reset",
 	}
-	missing, first, err := Missing(FileName(dir, session), session, known)
+	missing, first, err := Missing(fileName(dir, session), session, known)
 	if err != nil {
 		return nil, err
 	}
@@ -125,7 +125,7 @@ func Verify(c *Client, dir, session string) (*record.ProbeDurability, error) {
 			figure.Count(missing), figure.Count(known), figure.Count(first))
 		return d, nil
 	}
-	if d.Loose, _, err = Missing(LooseName(dir, session), session, known); err != nil {
+	if d.Loose, _, err = Missing(looseName(dir, session), session, known); err != nil {
 		return nil, err
 	}
 	d.Verdict = record.Honest

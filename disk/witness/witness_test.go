@@ -90,7 +90,7 @@ func TestWitness(t *testing.T) {
 		{"the last unsynced records", func(name string) error { return os.Truncate(name, 180*RecordBytes) }},
 		{"the unsynced file", os.Remove},
 	} {
-		if err := c.lose(LooseName(dir, "a")); err != nil {
+		if err := c.lose(looseName(dir, "a")); err != nil {
 			t.Fatal(err)
 		}
 		if d := verified(t, address, dir, "a"); d.Verdict != record.Honest || d.Loose == 0 || d.Missing != 0 {
@@ -99,7 +99,7 @@ func TestWitness(t *testing.T) {
 	}
 	end()
 	address, _ = listening(t, file) // it remembers
-	name := FileName(dir, "a")
+	name := fileName(dir, "a")
 	content, err := os.ReadFile(name)
 	if err != nil {
 		t.Fatal(err)

@@ -189,8 +189,8 @@ func (p *Remote) take(delta []byte) error {
 	}
 	p.next++
 	p.reads.Take(&d.Reader)
-	for n := d.Get(MaxWriters); n > 0 && !d.Bad; n-- {
-		number := int(d.Get(MaxWriters - 1))
+	for n := d.Get(maxWriters); n > 0 && !d.Bad; n-- {
+		number := int(d.Get(maxWriters - 1))
 		w := p.l.by[number]
 		if w == nil {
 			w = &writer{number: number, remote: p}

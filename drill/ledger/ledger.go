@@ -15,7 +15,7 @@ import (
 
 // The limits follow from the ids of the own workload: 24 bits of writer, 39 of sequence.
 const (
-	MaxWriters  = 1 << 24
+	maxWriters  = 1 << 24
 	maxSequence = 1 << 39
 )
 
@@ -30,7 +30,7 @@ type Options struct {
 	First int
 	// Writers is the expected number of streams, which share Recent. More are no error.
 	Writers int
-	// Recent is the number of exact acknowledgement times, for all writers together; 0 is [DefaultRecent]. Older times
+	// Recent is the number of exact acknowledgement times, for all writers together; 0 is [defaultRecent]. Older times
 	// are known to within 64 writes.
 	Recent int
 	// Processes is the number of processes of the run. They share Recent and the memory of the history of reads, because
@@ -38,8 +38,8 @@ type Options struct {
 	Processes int
 }
 
-// DefaultRecent takes 2 MiB.
-const DefaultRecent = 1 << 18
+// defaultRecent takes 2 MiB.
+const defaultRecent = 1 << 18
 
 // Ledger holds the outcomes of the writes of one process. Streams of different writers may run at the same time, and
 // [Ledger.Delta] beside them. Everything else must wait until they have ended.
@@ -58,7 +58,7 @@ type Ledger struct {
 // New returns an empty ledger.
 func New(opts Options) *Ledger {
 	if opts.Recent <= 0 {
-		opts.Recent = DefaultRecent
+		opts.Recent = defaultRecent
 	}
 	opts.Processes = max(1, opts.Processes)
 	opts.Recent /= opts.Processes

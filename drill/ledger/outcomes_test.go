@@ -88,8 +88,8 @@ func TestSlotsAndUpdates(t *testing.T) {
 		}
 	}
 	for _, k := range []kind{inserts, updates} {
-		id := ownID(0xfedcba98, MaxWriters-1, k, maxSequence-1)
-		if run, writer, kind, n := parseID(id[:]); run != 0xfedcba98 || writer != MaxWriters-1 || kind != k ||
+		id := ownID(0xfedcba98, maxWriters-1, k, maxSequence-1)
+		if run, writer, kind, n := parseID(id[:]); run != 0xfedcba98 || writer != maxWriters-1 || kind != k ||
 			n != maxSequence-1 {
 			t.Errorf("%x means run %x, writer %d, %s %d", id, run, writer, kind, n)
 		}

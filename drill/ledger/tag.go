@@ -92,7 +92,7 @@ func tagText(run uint32, writer int, sequence int64) string {
 // Fields before a tag were in the inserted document, so it does not matter here whether one has a name of the ledger's.
 func appendTagged(dst, doc []byte, run uint32, writer int, sequence int64) ([]byte, bool) {
 	fields, ok := inside(doc)
-	if !ok || uint64(writer) >= MaxWriters || uint64(sequence) >= maxSequence {
+	if !ok || uint64(writer) >= maxWriters || uint64(sequence) >= maxSequence {
 		return dst, false
 	}
 	id, body, ok := idAndBody(fields)

@@ -29,7 +29,7 @@ func TestTagIsSmallAndOfOneForm(t *testing.T) {
 	if got := tagText(0x2a, 3, 17); got != "_plimsoll: 0000002a0000030000000011…" {
 		t.Errorf("named %q", got)
 	}
-	for _, bad := range []tag{{writer: MaxWriters}, {writer: -1}, {sequence: maxSequence}, {sequence: -1}} {
+	for _, bad := range []tag{{writer: maxWriters}, {writer: -1}, {sequence: maxSequence}, {sequence: -1}} {
 		if _, ok := appendTagged(nil, plain, 1, bad.writer, bad.sequence); ok {
 			t.Errorf("writer %d, sequence %d do not fit into a tag, and were written", bad.writer, bad.sequence)
 		}

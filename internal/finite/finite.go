@@ -19,13 +19,13 @@ import (
 // numbers.
 const Most = 1e150
 
-// Usable reports whether a number from outside can be taken: it is finite and not above [Most].
-func Usable(x float64) bool { return math.Abs(x) <= Most } // false for NaN
+// usable reports whether a number from outside can be taken: it is finite and not above [Most].
+func usable(x float64) bool { return math.Abs(x) <= Most } // false for NaN
 
 // Take removes the values from outside that cannot be taken, and returns their names in order.
 func Take(values map[string]float64) (dropped []string) {
 	maps.DeleteFunc(values, func(name string, x float64) bool {
-		if Usable(x) {
+		if usable(x) {
 			return false
 		}
 		dropped = append(dropped, name)

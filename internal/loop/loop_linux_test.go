@@ -363,7 +363,7 @@ func TestUseCountsTurns(t *testing.T) {
 func TestTurnsHaveTheirBuckets(t *testing.T) {
 	last := int64(0)
 	for i := range len(Turns{}) - 1 {
-		end := int64(TurnEnd(i))
+		end := int64(turnEnd(i))
 		if end > last+1 && (bucketOf(end-1) != i || bucketOf(end) != i+1) {
 			t.Errorf("bucket %d ends at %d, whose bucket is %d after %d", i, end, bucketOf(end), bucketOf(end-1))
 		}

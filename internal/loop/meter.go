@@ -10,11 +10,11 @@ import (
 // Turns counts the turns of a loop by their length. A turn lasts from one query of the kernel for events to the next: a
 // connection that becomes ready in it waits until its end.
 //
-// Bucket i has the lengths from 2^(i/2) ns on, times 1.5 for odd i: [TurnEnd] is the end of a bucket.
+// Bucket i has the lengths from 2^(i/2) ns on, times 1.5 for odd i: [turnEnd] is the end of a bucket.
 type Turns [80]int64
 
-// TurnEnd returns the upper end of the lengths in bucket i.
-func TurnEnd(i int) time.Duration {
+// turnEnd returns the upper end of the lengths in bucket i.
+func turnEnd(i int) time.Duration {
 	i++
 	return time.Duration(1) << (i / 2) * time.Duration(2+i%2) / 2
 }
@@ -28,7 +28,7 @@ func (t *Turns) Quantile(q float64) time.Duration {
 	rank := max(1, int64(math.Ceil(q*float64(total))))
 	for i, n := range t {
 		if seen += n; seen >= rank {
-			return TurnEnd(i)
+			return turnEnd(i)
 		}
 	}
 	return 0

@@ -131,8 +131,8 @@ type LSN uint64
 // String returns PostgreSQL's form: 0/1A2B3C4D.
 func (l LSN) String() string { return fmt.Sprintf("%X/%X", uint64(l)>>32, uint32(l)) }
 
-// ParseLSN reads PostgreSQL's form.
-func ParseLSN(s string) (LSN, error) {
+// parseLSN reads PostgreSQL's form.
+func parseLSN(s string) (LSN, error) {
 	high, low, ok := strings.Cut(strings.TrimSpace(s), "/")
 	h, errH := strconv.ParseUint(high, 16, 32)
 	l, errL := strconv.ParseUint(low, 16, 32)

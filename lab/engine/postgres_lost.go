@@ -71,7 +71,7 @@ func (p *Postgres) describeLost(ctx context.Context, file string) (Lost, error) 
 	}
 	l := Lost{Member: p.name, When: info.ModTime().UTC(), Kept: filepath.Dir(file)}
 	timeline, position, _ := strings.Cut(strings.TrimSpace(string(text)), " ")
-	fork, err := ParseLSN(position)
+	fork, err := parseLSN(position)
 	if err != nil {
 		return l, err
 	}
@@ -101,7 +101,7 @@ func parseWaldump(text string) (end LSN, commits int) {
 			continue
 		}
 		at, _, _ := strings.Cut(rest, ",")
-		lsn, err := ParseLSN(at)
+		lsn, err := parseLSN(at)
 		if err != nil {
 			continue
 		}

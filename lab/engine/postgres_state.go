@@ -40,7 +40,7 @@ func (p *Postgres) Position(ctx context.Context) (Position, error) {
 	if at.Timeline, err = strconv.ParseInt(r[2], 10, 64); err != nil {
 		return at, err
 	}
-	at.LSN, err = ParseLSN(r[1])
+	at.LSN, err = parseLSN(r[1])
 	return at, err
 }
 
@@ -51,7 +51,7 @@ func (p *Postgres) Applied(ctx context.Context) (LSN, error) {
 	if err != nil || len(rows) != 1 {
 		return 0, errors.Join(fmt.Errorf("cannot read the replay position of %s", p.name), err)
 	}
-	return ParseLSN(rows[0][0])
+	return parseLSN(rows[0][0])
 }
 
 // Standby is the state of a standby, from the primary.

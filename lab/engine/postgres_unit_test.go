@@ -7,13 +7,13 @@ import (
 
 func TestLSN(t *testing.T) {
 	for _, text := range []string{"0/0", "0/16B3748", "1A/FFFFFFFF", "FFFFFFFF/0"} {
-		l, err := ParseLSN(text)
+		l, err := parseLSN(text)
 		if err != nil || l.String() != text {
 			t.Errorf("%s is read as %v, error %v", text, l, err)
 		}
 	}
 	for _, text := range []string{"", "0", "x/1", "1/", "100000000/0", "0/100000000"} {
-		if l, err := ParseLSN(text); err == nil {
+		if l, err := parseLSN(text); err == nil {
 			t.Errorf("%q is read as %v", text, l)
 		}
 	}

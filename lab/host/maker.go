@@ -91,8 +91,8 @@ const (
 	leastRate   = 1 << 10
 )
 
-// CheckLimits returns an error if hosts of a mode cannot have these limits.
-func CheckLimits(mode string, l Limits) error {
+// checkLimits returns an error if hosts of a mode cannot have these limits.
+func checkLimits(mode string, l Limits) error {
 	switch {
 	case mode == Plain && l != (Limits{}):
 		return fmt.Errorf("%w: plain hosts have no limits of cores, memory or network. "+
@@ -112,7 +112,7 @@ func (g *Maker) Make(ctx context.Context, name, role string, l Limits) (Host, er
 	if !names().MatchString(name) {
 		return nil, fmt.Errorf("%q cannot be the name of a host: use up to 63 letters, digits, '-', '_' and '.'", name)
 	}
-	if err := CheckLimits(g.opts.Mode, l); err != nil {
+	if err := checkLimits(g.opts.Mode, l); err != nil {
 		return nil, fmt.Errorf("host %s: %w", name, err)
 	}
 	g.mu.Lock()

@@ -82,7 +82,7 @@ func checkMeans(t *testing.T, xs []float64, confidence float64) {
 	}
 	Outliers(xs)
 	n := len(xs) * len(xs) * len(xs) * len(xs)
-	if low, high, ok := QuantileRanks(n, math.Abs(fraction(xs)), confidence); ok && (low < 1 || low > high || high > n) {
+	if low, high, ok := quantileRanks(n, math.Abs(fraction(xs)), confidence); ok && (low < 1 || low > high || high > n) {
 		t.Errorf("ranks %d and %d of %d", low, high, n)
 	}
 }

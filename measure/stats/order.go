@@ -16,14 +16,14 @@ func MedianInterval(xs []float64, confidence float64) (median float64, iv Interv
 	sorted := slices.Clone(xs)
 	slices.Sort(sorted)
 	median = sortedQuantile(sorted, 0.5)
-	low, high, ok := QuantileRanks(len(xs), 0.5, confidence)
+	low, high, ok := quantileRanks(len(xs), 0.5, confidence)
 	if !ok {
 		return median, Interval{}, false
 	}
 	return median, Interval{sorted[low-1], sorted[high-1]}, true
 }
 
-// QuantileRanks returns the ranks (1 to n, ascending) of the two values between which the q-quantile of the
+// quantileRanks returns the ranks (1 to n, ascending) of the two values between which the q-quantile of the
 // distribution is with at least the confidence. Both sides outside have the same probability:
 //
 //	low  = the largest  l with P(B < l) ≤ (1−confidence)/2
@@ -31,7 +31,7 @@ func MedianInterval(xs []float64, confidence float64) (median float64, iv Interv
 //
 // ok is false if n values are too few: 95 % need 6 for the median, 368 for the 99th percentile. It assumes independent
 // values. (David and Nagaraja, "Order Statistics", section 7.1.)
-func QuantileRanks(n int, q, confidence float64) (low, high int, ok bool) {
+func quantileRanks(n int, q, confidence float64) (low, high int, ok bool) {
 	if n < 1 || !(q > 0 && q < 1) || !validConfidence(confidence) {
 		return 0, 0, false
 	}

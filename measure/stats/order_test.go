@@ -17,12 +17,12 @@ func TestQuantileRanks(t *testing.T) {
 		{1e6, 0.99999, 0.95, 999983, 999997}, {1e9, 1e-6, 0.95, 938, 1063}, {40000, 0.5, 0.95, 19804, 20197},
 		{1010000, 0.99, 0.95, 999704, 1000097},
 	} {
-		low, high, ok := QuantileRanks(c.n, c.q, c.confidence)
+		low, high, ok := quantileRanks(c.n, c.q, c.confidence)
 		if !ok || low != c.low || high != c.high {
 			t.Errorf("%v of %d at %v: ranks %d and %d, %v; want %d and %d", c.q, c.n, c.confidence, low, high, ok, c.low, c.high)
 		}
 		// The other tail is the mirror image.
-		mirrorLow, mirrorHigh, _ := QuantileRanks(c.n, 1-c.q, c.confidence)
+		mirrorLow, mirrorHigh, _ := quantileRanks(c.n, 1-c.q, c.confidence)
 		if mirrorLow != c.n+1-c.high || mirrorHigh != c.n+1-c.low {
 			t.Errorf("%v of %d: ranks %d and %d are not the mirror image of %d and %d", 1-c.q, c.n, mirrorLow, mirrorHigh, c.low, c.high)
 		}
@@ -34,8 +34,8 @@ func TestQuantileRanks(t *testing.T) {
 func TestQuantileRanksOfMany(t *testing.T) {
 	for _, q := range []float64{0.5, 0.9, 0.99, 0.999} {
 		n := int(exactBinomial / (q * (1 - q)))
-		low, high, ok := QuantileRanks(n, q, 0.95)
-		lowMore, highMore, okMore := QuantileRanks(n+1000, q, 0.95)
+		low, high, ok := quantileRanks(n, q, 0.95)
+		lowMore, highMore, okMore := quantileRanks(n+1000, q, 0.95)
 		if rise := int(1000 * q); !ok || !okMore || max(lowMore-low-rise, low+rise-lowMore, highMore-high-rise,
 			high+rise-highMore) > 2 {
 			t.Errorf("the %v-quantile: a thousand more than %d values move the ranks from %d, %d to %d, %d", q, n, low, high, lowMore, highMore)
@@ -43,7 +43,7 @@ func TestQuantileRanksOfMany(t *testing.T) {
 	}
 	for _, n := range []int{1, 100, 1e6, 1e9} {
 		for _, q := range []float64{1e-12, 1e-6, 0.001, 0.3, 0.5, 0.99, 1 - 1e-9} {
-			low, high, ok := QuantileRanks(n, q, 0.95)
+			low, high, ok := quantileRanks(n, q, 0.95)
 			if at := float64(n) * q; ok && (low < 1 || high > n || float64(low) > at+1 || float64(high) < at) {
 				t.Errorf("%v of %d: ranks %d and %d", q, n, low, high)
 			}
@@ -54,10 +54,10 @@ func TestQuantileRanksOfMany(t *testing.T) {
 // How many values the percentiles need at least for an interval at 95 %.
 func TestQuantileRanksNeedValues(t *testing.T) {
 	for q, need := range map[float64]int{0.5: 6, 0.9: 36, 0.95: 72, 0.99: 368, 0.999: 3688} {
-		if _, _, ok := QuantileRanks(need-1, q, 0.95); ok {
+		if _, _, ok := quantileRanks(need-1, q, 0.95); ok {
 			t.Errorf("%v has an interval with %d values", q, need-1)
 		}
-		if _, high, ok := QuantileRanks(need, q, 0.95); !ok || high != need {
+		if _, high, ok := quantileRanks(need, q, 0.95); !ok || high != need {
 			t.Errorf("%v has no interval with %d values", q, need)
 		}
 	}
@@ -65,7 +65,7 @@ func TestQuantileRanksNeedValues(t *testing.T) {
 		n             int
 		q, confidence float64
 	}{{0, 0.5, 0.95}, {-1, 0.5, 0.95}, {9, 0, 0.95}, {9, 1, 0.95}, {9, 0.5, 0}, {9, 0.5, 1}, {9, math.NaN(), 0.9}} {
-		if low, high, ok := QuantileRanks(c.n, c.q, c.confidence); ok || low != 0 || high != 0 {
+		if low, high, ok := quantileRanks(c.n, c.q, c.confidence); ok || low != 0 || high != 0 {
 			t.Errorf("%+v has the ranks %d and %d", c, low, high)
 		}
 	}

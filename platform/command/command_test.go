@@ -67,7 +67,7 @@ func healText(t *testing.T, e platform.Entry) string {
 // inject injects kill of a target.
 func inject(t *testing.T, p *platform.Deployment, target string) (platform.Injector, platform.Injection, error) {
 	t.Helper()
-	i, err := p.Fault(spec.Fault{Strike: spec.Strike{Action: "kill", Target: target}}, 0)
+	i, err := p.Fault(spec.Fault{Action: spec.Action{Name: "kill", Target: target}}, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -339,16 +339,16 @@ func TestOnlyNamedMembers(t *testing.T) {
 		"db9":     `there is no member "db9"`,
 		"arbiter": "no named member has this role now",
 	} {
-		if _, err := p.Plan(t.Context(), spec.Fault{Strike: spec.Strike{Action: "kill", Target: target}}); err == nil ||
+		if _, err := p.Plan(t.Context(), spec.Fault{Action: spec.Action{Name: "kill", Target: target}}); err == nil ||
 			!strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", target, err, want)
 		}
 	}
-	plans, err := p.Plan(t.Context(), spec.Fault{Strike: spec.Strike{Action: "kill", Target: "random"}})
+	plans, err := p.Plan(t.Context(), spec.Fault{Action: spec.Action{Name: "kill", Target: "random"}})
 	if err != nil || len(plans) != 2 {
 		t.Errorf("random may be %+v, %v", plans, err)
 	}
-	if _, err := p.Plan(t.Context(), spec.Fault{Strike: spec.Strike{Action: "cut", Target: "random"}}); err == nil ||
+	if _, err := p.Plan(t.Context(), spec.Fault{Action: spec.Action{Name: "cut", Target: "random"}}); err == nil ||
 		!strings.Contains(err.Error(), "does not have it (it has: kill)") {
 		t.Errorf("an action without commands: %v", err)
 	}

@@ -18,7 +18,7 @@ func TestHealInTheDirectoryOfTheFault(t *testing.T) {
 	}
 	t.Chdir(dir)
 	b := &backend{}
-	f := spec.Fault{Strike: spec.ParseStrike("exec:db1"), Exec: &spec.Commands{Inject: []string{"true"},
+	f := spec.Fault{Action: spec.ParseAction("exec:db1"), Exec: &spec.Commands{Inject: []string{"true"},
 		Heal: []string{"./heal.sh", "{member}"}, Timeout: spec.Duration(10 * time.Second)}}
 	steps, err := b.Steps(t.Context(), f, &spec.PlatformMember{Name: "db1", Address: "db1:27017"})
 	if err != nil {

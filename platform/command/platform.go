@@ -125,7 +125,7 @@ func (b *backend) commandsOf(f spec.Fault) (spec.Commands, error) {
 		if err := checkWords(*f.Exec); err != nil {
 			return *f.Exec, err
 		}
-		if word := memberWord(*f.Exec); f.Strike.Target == "" && word != "" {
+		if word := memberWord(*f.Exec); f.Action.Target == "" && word != "" {
 			return *f.Exec, fmt.Errorf("%s stands for a member, and the fault names none. Write fault: exec:MEMBER", word)
 		}
 		return *f.Exec, nil
@@ -135,7 +135,7 @@ func (b *backend) commandsOf(f spec.Fault) (spec.Commands, error) {
 			return spec.Commands{}, fmt.Errorf("%s: commands do not get this detail. Write it into the command", d.Name)
 		}
 	}
-	return b.actions[f.Strike.Action], nil
+	return b.actions[f.Action.Name], nil
 }
 
 func (b *backend) Steps(_ context.Context, f spec.Fault, m *spec.PlatformMember) (platform.Steps, error) {
@@ -146,7 +146,7 @@ func (b *backend) Steps(_ context.Context, f spec.Fault, m *spec.PlatformMember)
 	var known redact.Known
 	b.Learn(&known)
 	hide := func(text string) string { return known.Hide(redact.InText(redact.Named(text))) }
-	env := values(f.Strike.Action, m)
+	env := values(f.Action.Name, m)
 	c = filled(c, env)
 	s := platform.Steps{Mode: c.FailureMode, Timeout: c.Timeout.Std(),
 		Inject:  step("the inject command", c.Inject, "", env, c.Timeout.Std(), hide),
@@ -158,7 +158,7 @@ func (b *backend) Steps(_ context.Context, f spec.Fault, m *spec.PlatformMember)
 		}
 		s.Undo = u
 	}
-	if a := fault.Find(f.Strike.Action); a != nil && a.On == fault.Host && m != nil {
+	if a := fault.Find(f.Action.Name); a != nil && a.On == fault.Host && m != nil {
 		s.Target = m.Machine // with all members on it
 	}
 	return s, nil

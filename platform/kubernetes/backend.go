@@ -88,7 +88,7 @@ func (s *Set) Heal(text json.RawMessage, hide func(string) string) (platform.Ste
 }
 
 func (s *Set) Steps(ctx context.Context, f spec.Fault, m *spec.PlatformMember) (platform.Steps, error) {
-	a := fault.Find(f.Strike.Action)
+	a := fault.Find(f.Action.Name)
 	p, err := kube.Get[core.Pod](ctx, s.cluster.Cluster, kube.Pods, m.Name)
 	if err != nil {
 		return platform.Steps{}, err

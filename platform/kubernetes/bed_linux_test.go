@@ -184,7 +184,7 @@ func (b *bed) inject(t *testing.T, f spec.Fault) (platform.Injector, platform.In
 	return i, known
 }
 
-func faultOf(text string) spec.Fault { return spec.Fault{Strike: spec.ParseStrike(text)} }
+func faultOf(text string) spec.Fault { return spec.Fault{Action: spec.ParseAction(text)} }
 
 // readyOn says whether the member is ready on a node.
 func (b *bed) readyOn(ctx context.Context, node string) bool {

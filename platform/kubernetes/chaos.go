@@ -45,11 +45,11 @@ func (s *Set) chaos(ctx context.Context, steps *platform.Steps, f spec.Fault, p 
 	resource := c.In(chaosResource(kind))
 	if _, err := resource.List(ctx, meta.ListOptions{Limit: 1}); apierrors.IsNotFound(err) {
 		return fmt.Errorf("%s is injected by Chaos Mesh, and this cluster does not have it. Install it (https://chaos-mesh.org), "+
-			"or give commands (exec)", f.Strike.Action)
+			"or give commands (exec)", f.Action.Name)
 	} else if err != nil {
 		return c.Explain(err, "list "+kinds[kind])
 	}
-	name := "plimsoll-" + f.Strike.Action + "-" + strings.ToLower(rand.Text()[:8])
+	name := "plimsoll-" + f.Action.Name + "-" + strings.ToLower(rand.Text()[:8])
 	o := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "chaos-mesh.org/v1alpha1", "kind": kind, "spec": body,
 		"metadata": map[string]any{"name": name, "namespace": c.Namespace,
@@ -73,7 +73,7 @@ func (s *Set) chaos(ctx context.Context, steps *platform.Steps, f spec.Fault, p 
 	see := func(ctx context.Context) (string, error) { return c.injected(ctx, kind, name) }
 	steps.Witness = c.request(witnessName, see,
 		"get", kinds[kind], name, "-n", c.Namespace, "-o", "yaml")
-	if f.Strike.Action == fault.ContainerKill {
+	if f.Action.Name == fault.ContainerKill {
 		restarts := restartsOf(p)
 		steps.Returns = true
 		steps.Witness = c.request(witnessName, func(ctx context.Context) (string, error) {
@@ -146,7 +146,7 @@ func (s *Set) chaosSpec(f spec.Fault, p *core.Pod) (kind string, body map[string
 	}
 	body = map[string]any{"mode": "all", "selector": only(p.Name)}
 	add := func(more map[string]any) map[string]any { maps.Copy(body, more); return body }
-	switch f.Strike.Action {
+	switch f.Action.Name {
 	case fault.ContainerKill:
 		return "PodChaos", add(map[string]any{"action": "container-kill", "containerNames": []any{container}}), nil
 	case fault.PodPartition:
@@ -173,7 +173,7 @@ func (s *Set) chaosSpec(f spec.Fault, p *core.Pod) (kind string, body map[string
 		return "", nil, fmt.Errorf("%s has no volume of a claim, and its files are not known without one", p.Name)
 	}
 	add(map[string]any{"volumePath": volume, "path": volume + "/**/*", "percent": int64(percent), "containerNames": []any{container}})
-	if f.Strike.Action == fault.PodIODelay {
+	if f.Action.Name == fault.PodIODelay {
 		return "IOChaos", add(map[string]any{"action": "latency", "delay": f.Delay.Std().String()}), nil
 	}
 	errno := int64(errnos["EIO"])

@@ -50,7 +50,7 @@ func TestChaosSpecifications(t *testing.T) {
 			files("fault", map[string]any{"errno": int64(28), "percent": int64(50)})},
 		"pod-clock": {nil, "TimeChaos", map[string]any{"timeOffset": "20ms", "containerNames": []any{"mongod"}}},
 	} {
-		f := spec.Fault{Strike: spec.ParseStrike(name + ":m-1"), Delay: spec.Duration(20 * time.Millisecond)}
+		f := spec.Fault{Action: spec.ParseAction(name + ":m-1"), Delay: spec.Duration(20 * time.Millisecond)}
 		if c.change != nil {
 			c.change(&f)
 		}
@@ -63,7 +63,7 @@ func TestChaosSpecifications(t *testing.T) {
 	bare := core.Pod{ObjectMeta: meta.ObjectMeta{Name: "m-0"}, Spec: core.PodSpec{Containers: []core.Container{{Name: "mongod"}}}}
 	s.pods = []core.Pod{bare}
 	for name, want := range map[string]string{"pod-partition": "the only member", "pod-io-error": "no volume of a claim"} {
-		_, _, err := s.chaosSpec(spec.Fault{Strike: spec.ParseStrike(name + ":m-0")}, &bare)
+		_, _, err := s.chaosSpec(spec.Fault{Action: spec.ParseAction(name + ":m-0")}, &bare)
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", name, err, want)
 		}

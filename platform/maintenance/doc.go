@@ -63,19 +63,19 @@ func Restart(own []*fault.Action) *fault.Action {
 
 // Fault refuses an event that the deployment does not have.
 func (d *Deployment) Fault(f spec.Fault, limit time.Duration) (platform.Injector, error) {
-	a := fault.Find(f.Strike.Action)
+	a := fault.Find(f.Action.Name)
 	if f.Exec != nil || a == nil {
 		return d.Platform.Fault(f, limit)
 	}
 	if err := d.suits(a); err != nil {
-		return nil, fmt.Errorf("%s: %w", f.Strike, err)
+		return nil, fmt.Errorf("%s: %w", f.Action, err)
 	}
 	e := &event{deployment: d, action: a, fault: f, limit: limit}
 	switch {
 	case a.Name == fault.RollingRestart:
 		if Restart(d.Platform.Actions()) == nil {
 			return nil, fmt.Errorf("%s: it stops and starts the members, and the platform has no %s. Add the commands of %[2]s to the "+
-				"platform file", f.Strike, fault.Stop)
+				"platform file", f.Action, fault.Stop)
 		}
 		e.prepare = e.rollingRestart
 	case slices.Contains(d.Platform.Actions(), a) || !a.Plain:

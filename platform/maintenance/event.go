@@ -35,18 +35,18 @@ func (e *event) Inject(ctx context.Context) (platform.Injection, error) {
 	e.known.Mode, e.known.TakesDown, e.known.Unseats = e.action.Mode, e.action.TakesDown, e.action.Unseats()
 	do, err := e.prepare(ctx)
 	if err != nil {
-		return e.known, fmt.Errorf("%s: %w", e.fault.Strike, err)
+		return e.known, fmt.Errorf("%s: %w", e.fault.Action, err)
 	}
 	e.known.Requested = time.Now()
 	err = do(ctx)
 	if errors.As(err, new(refusal)) {
 		e.known.Requested = time.Time{}
-		return e.known, fmt.Errorf("%s: %w", e.fault.Strike, err)
+		return e.known, fmt.Errorf("%s: %w", e.fault.Action, err)
 	}
 	e.known.Effective = time.Now()
 	if err != nil {
 		e.known.Hit = false
-		return e.known, fmt.Errorf("%s: %w", e.fault.Strike, err)
+		return e.known, fmt.Errorf("%s: %w", e.fault.Action, err)
 	}
 	return e.known, nil
 }
@@ -61,7 +61,7 @@ func (e *event) Heal(ctx context.Context) (platform.Injection, error) {
 		return e.known, nil
 	}
 	if err := e.clean(ctx); err != nil {
-		return e.known, fmt.Errorf("%s: what the event left behind could not be removed: %w", e.fault.Strike, err)
+		return e.known, fmt.Errorf("%s: what the event left behind could not be removed: %w", e.fault.Action, err)
 	}
 	return e.known, nil
 }
@@ -93,8 +93,8 @@ type around struct {
 
 func (a *around) Inject(ctx context.Context) (platform.Injection, error) {
 	if a.action.Name == fault.Backup {
-		if m, err := a.target(ctx, a.fault.Strike.Target); err == nil {
-			a.fault.Strike.Target = m.Name
+		if m, err := a.target(ctx, a.fault.Action.Target); err == nil {
+			a.fault.Action.Target = m.Name
 			a.calls, _ = a.count(ctx, m, "fsync")
 		}
 	}

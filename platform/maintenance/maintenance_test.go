@@ -47,7 +47,7 @@ func TestEventsAreRefusedWhenPlanned(t *testing.T) {
 		{"compaction:secondary", server.Identity{}, ""}, // the server says it
 	} {
 		d := On(Deployment{Platform: platform.OfLab(nil), Identity: c.on})
-		_, err := d.Fault(spec.Fault{Strike: spec.ParseStrike(c.event)}, 0)
+		_, err := d.Fault(spec.Fault{Action: spec.ParseAction(c.event)}, 0)
 		if (err == nil) != (c.says == "") || err != nil && !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s on %+v: %v, want %q", c.event, c.on, err, c.says)
 		}
@@ -69,7 +69,7 @@ func TestEventsOfAnyDeployment(t *testing.T) {
 	if got, want := strings.Join(names, " "), "step-down index-build chunk-migration compaction"; got != want {
 		t.Errorf("any deployment has %s, want %s", got, want)
 	}
-	_, err := d.Fault(spec.Fault{Strike: spec.ParseStrike("rolling-restart:all")}, 0)
+	_, err := d.Fault(spec.Fault{Action: spec.ParseAction("rolling-restart:all")}, 0)
 	if err == nil || !strings.Contains(err.Error(), "the platform has no stop") {
 		t.Errorf("without stop: %v", err)
 	}
@@ -95,7 +95,7 @@ func TestRestart(t *testing.T) {
 			own = append(own, fault.Find(name))
 		}
 		d := On(Deployment{Platform: has{actions: own}})
-		_, err := d.Fault(spec.Fault{Strike: spec.ParseStrike("rolling-restart:all")}, 0)
+		_, err := d.Fault(spec.Fault{Action: spec.ParseAction("rolling-restart:all")}, 0)
 		if got := Restart(own); got == nil || got.Name != want || err != nil ||
 			!slices.Contains(d.Actions(), fault.Find(fault.RollingRestart)) {
 			t.Errorf("%v restart by %v (%v), want %s", names, got, err, want)
@@ -161,7 +161,7 @@ func TestEventWaitsForAnswers(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				l := &late{has: has{actions: []*fault.Action{fault.Find(fault.Stop)}}, answers: c.answers}
 				e := &event{deployment: &Deployment{Platform: l, Identity: set},
-					fault: spec.Fault{Strike: spec.ParseStrike(c.event)}}
+					fault: spec.Fault{Action: spec.ParseAction(c.event)}}
 				_, err := e.rollingRestart(t.Context())
 				if (err == nil) != (c.says == "") || err != nil && !strings.Contains(err.Error(), c.says) {
 					t.Errorf("%v, want %q", err, c.says)

@@ -19,7 +19,7 @@ import (
 
 // collections are those that the target of the event means.
 func (e *event) collections() ([]string, error) {
-	if name := e.fault.Strike.Target; name != fault.OfWorkload {
+	if name := e.fault.Action.Target; name != fault.OfWorkload {
 		return []string{name}, nil
 	}
 	if len(e.deployment.Collections) == 0 {
@@ -116,7 +116,7 @@ func firstField(ctx context.Context, c server.Commander, database, collection st
 
 // compaction compacts the collections of the workload on one member.
 func (e *event) compaction(ctx context.Context) (func(context.Context) error, error) {
-	m, err := e.target(ctx, e.fault.Strike.Target)
+	m, err := e.target(ctx, e.fault.Action.Target)
 	if err != nil {
 		return nil, err
 	}

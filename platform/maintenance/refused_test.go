@@ -32,7 +32,7 @@ func TestStepDownRefused(t *testing.T) {
 		if refused {
 			forbidElection(t, set.URI)
 		}
-		i, err := d.Fault(spec.Fault{Strike: spec.ParseStrike("step-down:primary")}, 0)
+		i, err := d.Fault(spec.Fault{Action: spec.ParseAction("step-down:primary")}, 0)
 		if err != nil {
 			t.Fatal(err)
 		}

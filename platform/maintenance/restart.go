@@ -18,7 +18,7 @@ import (
 
 // stepDown makes a primary hand over, and waits for the next one.
 func (e *event) stepDown(ctx context.Context) (func(context.Context) error, error) {
-	old, err := e.target(ctx, e.fault.Strike.Target)
+	old, err := e.target(ctx, e.fault.Action.Target)
 	if err != nil {
 		return nil, err
 	}
@@ -59,7 +59,7 @@ func primaryOf(members []record.LabMember, set string) (p record.LabMember, ok b
 
 // rollingRestart restarts the members of all sets, or of one, one after the other.
 func (e *event) rollingRestart(ctx context.Context) (func(context.Context) error, error) {
-	target := e.fault.Strike.Target
+	target := e.fault.Action.Target
 	restarted := func(members []record.LabMember) (all []record.LabMember) {
 		for _, set := range sets(members) {
 			if target == fault.AllSets || target == set {
@@ -139,7 +139,7 @@ func (r *rolling) handOver(ctx context.Context, m record.LabMember, members int)
 		return err
 	}
 	if p, ok := primaryOf(now, m.Set); ok && p.Name == m.Name {
-		down, err := r.deployment.Fault(spec.Fault{Strike: spec.Strike{Action: fault.StepDown, Target: m.Name}}, r.limit)
+		down, err := r.deployment.Fault(spec.Fault{Action: spec.Action{Name: fault.StepDown, Target: m.Name}}, r.limit)
 		if err != nil {
 			return err
 		}
@@ -172,7 +172,7 @@ func (r *rolling) follow(ctx context.Context, set string) error {
 // it takes part in its set before that too.
 func (r *rolling) restart(ctx context.Context, m record.LabMember) error {
 	by := Restart(r.deployment.Platform.Actions())
-	stop, err := r.deployment.Platform.Fault(spec.Fault{Strike: spec.Strike{Action: by.Name, Target: m.Name}}, r.limit)
+	stop, err := r.deployment.Platform.Fault(spec.Fault{Action: spec.Action{Name: by.Name, Target: m.Name}}, r.limit)
 	if err != nil {
 		return err
 	}

@@ -157,7 +157,7 @@ func (c *center) operations(t *testing.T, b *Backend, s *Storage) []operation {
 		if a.Name == fault.HostPowerOff { // the simulator wants its own hosts for virtual machines: see TestActions
 			continue
 		}
-		f := spec.Fault{Strike: spec.Strike{Action: a.Name, Target: "db1"}}
+		f := spec.Fault{Action: spec.Action{Name: a.Name, Target: "db1"}}
 		var steps platform.Steps
 		inject := func(ctx context.Context) (err error) {
 			if steps, err = b.Steps(ctx, f, &c.file.Members[0]); err == nil {

@@ -140,7 +140,7 @@ func (b *Backend) Steps(ctx context.Context, f spec.Fault, member *spec.Platform
 	if err != nil {
 		return platform.Steps{}, err
 	}
-	a := fault.Find(f.Strike.Action)
+	a := fault.Find(f.Action.Name)
 	if m.power != types.VirtualMachinePowerStatePoweredOn && a.On == fault.Member {
 		return platform.Steps{}, fmt.Errorf("the virtual machine %s is %s. Power it on first", m.Name, m.power)
 	}

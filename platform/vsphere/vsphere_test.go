@@ -181,7 +181,7 @@ func TestActions(t *testing.T) {
 		if a.Name == fault.HostPowerOff { // the last: the simulator wants its own hosts for virtual machines
 			c.Model.Map().Put(&powerHost{host})
 		}
-		f := spec.Fault{Strike: spec.Strike{Action: a.Name, Target: "db1"}}
+		f := spec.Fault{Action: spec.Action{Name: a.Name, Target: "db1"}}
 		plans, err := d.Plan(t.Context(), f)
 		if err != nil || len(plans) != 1 || plans[0].Inject == "" || plans[0].Witness == "" ||
 			(plans[0].Heal != "") != a.Lasts {
@@ -218,7 +218,7 @@ func TestActions(t *testing.T) {
 // reset resets the virtual machine. The simulator does so faster than a connection notices.
 func (c *center) reset(t *testing.T) {
 	t.Helper()
-	f := spec.Fault{Strike: spec.Strike{Action: fault.VMReset, Target: "db1"}}
+	f := spec.Fault{Action: spec.Action{Name: fault.VMReset, Target: "db1"}}
 	s, err := c.backend.Steps(t.Context(), f, &c.file.Members[0])
 	if err != nil || s.Undo != nil {
 		t.Fatalf("%+v, %v", s, err)
@@ -278,7 +278,7 @@ func TestFacts(t *testing.T) {
 func TestHealAfterTheEnd(t *testing.T) {
 	c := newCenter(t)
 	d, journals := c.deployment(t)
-	i, err := d.Fault(spec.Fault{Strike: spec.Strike{Action: fault.VMPowerOff, Target: "db1"}}, 0)
+	i, err := d.Fault(spec.Fault{Action: spec.Action{Name: fault.VMPowerOff, Target: "db1"}}, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -364,7 +364,7 @@ func TestFailures(t *testing.T) {
 // refused injects a power off that fails, after which nothing is left.
 func refused(t *testing.T, d *platform.Deployment, journals string, want []string) {
 	t.Helper()
-	i, err := d.Fault(spec.Fault{Strike: spec.Strike{Action: fault.VMPowerOff, Target: "db1"}}, 0)
+	i, err := d.Fault(spec.Fault{Action: spec.Action{Name: fault.VMPowerOff, Target: "db1"}}, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -398,7 +398,7 @@ func TestLate(t *testing.T) {
 		return false
 	}
 	c.Gate.Store(&gate)
-	i, err := d.Fault(spec.Fault{Strike: spec.Strike{Action: fault.VMPowerOff, Target: "db1"}}, 0)
+	i, err := d.Fault(spec.Fault{Action: spec.Action{Name: fault.VMPowerOff, Target: "db1"}}, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

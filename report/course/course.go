@@ -13,9 +13,9 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
-// MaxBins is about the most bins that a course has: fifty minutes in seconds, eight hours in tens of seconds, two days
+// maxBins is about the most bins that a course has: fifty minutes in seconds, eight hours in tens of seconds, two days
 // in minutes.
-const MaxBins = 3000
+const maxBins = 3000
 
 // Course is a run in time.
 type Course struct {
@@ -80,7 +80,7 @@ func Band(i int) (low, high float64) {
 // returned with the error.
 func Read(dir string, r *record.Run) (*Course, error) {
 	b := newBuilder(r)
-	complete, err := record.EachMerged(dir, r, MaxBins, b.add)
+	complete, err := record.EachMerged(dir, r, maxBins, b.add)
 	c := b.course()
 	c.Complete = complete
 	if err != nil {
@@ -114,7 +114,7 @@ func newBuilder(r *record.Run) *builder {
 		length = max(length, time.Duration(p.End))
 	}
 	for _, s := range []time.Duration{1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1800, 3600} {
-		if length < MaxBins*time.Second || length/b.width < MaxBins {
+		if length < maxBins*time.Second || length/b.width < maxBins {
 			break
 		}
 		b.width = s * time.Second

@@ -39,7 +39,7 @@ func (o Capacity) Record() *record.Capacity {
 		asked.Name = o.Name
 	}
 	for _, e := range o.Events {
-		asked.While = append(asked.While, spec.ParseStrike(e))
+		asked.While = append(asked.While, spec.ParseAction(e))
 	}
 	asked.Defaults()
 	ended := Started.Add(9 * time.Minute)

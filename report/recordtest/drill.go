@@ -30,7 +30,7 @@ const (
 
 func (o Drill) Specification() spec.Drill {
 	s := spec.Drill{Name: "kill-primary", Repeat: spec.Count(max(1, o.all())),
-		Faults: []spec.Fault{{Strike: spec.ParseStrike("kill:primary"), For: spec.Duration(8 * time.Second)}}}
+		Faults: []spec.Fault{{Action: spec.ParseAction("kill:primary"), For: spec.Duration(8 * time.Second)}}}
 	s.Run.Target, s.Run.Durability.W = "lab:three", "majority"
 	s.Run.Load.Duration = spec.Duration(30 * time.Second)
 	s.Expect = &spec.Expect{Outage: spec.Duration(5 * time.Second)}
@@ -96,7 +96,7 @@ func (o Drill) round(n int) record.DrillRound {
 		Promise: "durability level majority. A majority of the members has a write when it is acknowledged, so no single failure loses any", WindowStart: 2 * second, WindowEnd: 14 * second,
 		Members: 3, Seeds: 2, SeedsFound: 2, CPUSeconds: 3.4, WrittenBytes: 5 << 20, ServiceCPUSeconds: 1.9,
 		ClientCPUSeconds: 0.6, Unread: []string{o.Name + ": a member of documentdb has no gateway of its own, so it cannot be read directly"},
-		Faults: []record.DrillFault{{Fault: spec.ParseStrike("kill:primary"), Target: o.Name, Mode: "crash",
+		Faults: []record.DrillFault{{Fault: spec.ParseAction("kill:primary"), Target: o.Name, Mode: "crash",
 			Injected: fault, Done: fault + 9*ms, Healed: fault + 3*second, Hit: true,
 			Evidence: "process 4242 of " + o.Name + " is gone"}},
 		Moments: []record.DrillMoment{

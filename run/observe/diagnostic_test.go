@@ -167,7 +167,7 @@ func TestTimeOfDiagnostics(t *testing.T) {
 		if gap := fake.asked[2].Sub(fake.asked[1]); gap != time.Second+stepAside {
 			t.Errorf("asked again after %v", gap)
 		}
-		if _, err := s.Look(t.Context()); err == nil || errors.Is(err, ErrNever) {
+		if _, err := s.Look(t.Context()); err == nil || errors.Is(err, errNever) {
 			t.Errorf("a lost connection: %v", err)
 		}
 	})

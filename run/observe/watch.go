@@ -21,13 +21,13 @@ const Every = time.Second
 
 // Source is something to sample. One goroutine calls its methods.
 type Source interface {
-	// Look reads the current state. An error leaves a gap; after [ErrNever] the source is not sampled again.
+	// Look reads the current state. An error leaves a gap; after [errNever] the source is not sampled again.
 	Look(ctx context.Context) (Reading, error)
 	Close() error
 }
 
-// ErrNever says that a source can never be sampled.
-var ErrNever = errors.New("")
+// errNever says that a source can never be sampled.
+var errNever = errors.New("")
 
 // Reading is one sample of a source.
 type Reading struct {
@@ -121,7 +121,7 @@ func (w *Watch) follow(period time.Duration, s Source) {
 		if err != nil && w.ctx.Err() == nil { // not if the watch was stopped
 			last = err
 		}
-		if err != nil && errors.Is(err, ErrNever) {
+		if err != nil && errors.Is(err, errNever) {
 			seen = true // noted here
 			w.note(err.Error())
 			return
@@ -151,9 +151,9 @@ func (w *Watch) readLast(s Source) {
 	}
 }
 
-// never returns an [ErrNever].
+// never returns an [errNever].
 func never(format string, args ...any) error {
-	return fmt.Errorf(format+"%w", append(args, ErrNever)...)
+	return fmt.Errorf(format+"%w", append(args, errNever)...)
 }
 
 func (w *Watch) keep(r Reading) {

@@ -158,7 +158,7 @@ func TestServer(t *testing.T) {
 	})
 	for i, want := range []bool{false, true, false, true, true} {
 		r, err := s.Look(t.Context())
-		if (err == nil) != want || want && (r.Source != "server:db1.example:27017" || r.Values["connections.current"] != 20) || errors.Is(err, ErrNever) {
+		if (err == nil) != want || want && (r.Source != "server:db1.example:27017" || r.Values["connections.current"] != 20) || errors.Is(err, errNever) {
 			t.Errorf("look %d: %+v, %v", i, r, err)
 		}
 	}
@@ -180,13 +180,13 @@ func TestServerThatDoesNotTell(t *testing.T) {
 	} {
 		fake := &fakeServer{status: status}
 		s := NewServer("db:27017", func(context.Context) (store.Store, error) { return fake, nil })
-		if _, err := s.Look(t.Context()); !errors.Is(err, ErrNever) {
+		if _, err := s.Look(t.Context()); !errors.Is(err, errNever) {
 			t.Errorf("%s: %v", name, err)
 		}
 		s.Close()
 	}
 	s := NewServer("x", func(context.Context) (store.Store, error) { return struct{ store.Store }{&fakeServer{}}, nil })
-	if _, err := s.Look(t.Context()); !errors.Is(err, ErrNever) {
+	if _, err := s.Look(t.Context()); !errors.Is(err, errNever) {
 		t.Errorf("a store without statistics: %v", err)
 	}
 }

@@ -18,16 +18,16 @@ import (
 // Options are settings of the driver.
 type Options struct {
 	// WorkersPerClient is the number of sessions that share one client of the driver, with its pools and monitors. 0 is
-	// [DefaultWorkersPerClient].
+	// [defaultWorkersPerClient].
 	WorkersPerClient int
 	// OnEvent gets changes of the driver's view of the deployment (see events.go for the kinds). The driver's goroutines
 	// call it, some with locks of the driver: it must return at once and must not use the store.
 	OnEvent func(kind, text string, data map[string]string)
 }
 
-// DefaultWorkersPerClient bounds the goroutines that compete for the locks of one pool of connections and one pool of
+// defaultWorkersPerClient bounds the goroutines that compete for the locks of one pool of connections and one pool of
 // server sessions. Each further client costs two monitoring connections per member.
-const DefaultWorkersPerClient = 32
+const defaultWorkersPerClient = 32
 
 // defaultTimeout is for a configuration without a timeout.
 const defaultTimeout = 10 * time.Second
@@ -61,7 +61,7 @@ func Open(ctx context.Context, cfg store.Config, opts Options) (*Store, error) {
 		return nil, errors.New("no database: name one in the address (mongodb://HOST/DATABASE) or in the configuration")
 	}
 	if opts.WorkersPerClient <= 0 {
-		opts.WorkersPerClient = DefaultWorkersPerClient
+		opts.WorkersPerClient = defaultWorkersPerClient
 	}
 	ctx, cancel := context.WithTimeout(ctx, cfg.Timeout)
 	defer cancel()

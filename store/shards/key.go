@@ -32,10 +32,10 @@ func order(t bsoncore.Type) byte {
 	return 0
 }
 
-// Hash is the hash of a value in a hashed index: the first eight bytes of the MD5 of a seed (0), the order of its type
+// hash is the hash of a value in a hashed index: the first eight bytes of the MD5 of a seed (0), the order of its type
 // and its bytes. Numbers are hashed as 64-bit integers (manual: "Hashed Indexes"). ok is false for types that are not
 // supported as a key.
-func Hash(e bsoncore.Element) (int64, bool) {
+func hash(e bsoncore.Element) (int64, bool) {
 	v := rawbson.Value(e)
 	kind := order(bsoncore.Type(e[0]))
 	if kind == 0 {

@@ -182,7 +182,7 @@ func (col *Collection) of(e bsoncore.Element) int {
 	key, ok := room[:0], true
 	if col.Hashed {
 		var h int64
-		if h, ok = Hash(e); ok {
+		if h, ok = hash(e); ok {
 			key = appendNumber(key, h)
 		}
 	} else {

@@ -146,7 +146,7 @@ func TestHash(t *testing.T) {
 			t.Fatal(err)
 		}
 		e, _ := first(doc)
-		if got, ok := Hash(e); !ok || got != c.want {
+		if got, ok := hash(e); !ok || got != c.want {
 			t.Errorf("the hash of %T %v is %d, want %d", c.value, c.value, got, c.want)
 		}
 	}
@@ -155,7 +155,7 @@ func TestHash(t *testing.T) {
 		t.Fatal(err)
 	}
 	e, _ := first(doc)
-	if _, ok := Hash(e); ok {
+	if _, ok := hash(e); ok {
 		t.Error("a pattern is no key")
 	}
 }

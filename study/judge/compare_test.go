@@ -491,7 +491,7 @@ func TestCompareErrors(t *testing.T) {
 func BenchmarkCompare(b *testing.B) {
 	side := func(name string, factor float64) Side {
 		s := Side{Name: name}
-		facts := NewFacts(measured())
+		facts := newFacts(measured())
 		for i := range 5000 {
 			s.Trials = append(s.Trials, Trial{Started: begin.Add(time.Duration(i) * time.Minute), Facts: facts,
 				Values: map[string]float64{"throughput": factor * (1000 + float64(i%97)), "errors": 0,

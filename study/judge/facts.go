@@ -35,7 +35,7 @@ func (f Facts) unknown(path string) bool {
 // absent stands for a fact that a side does not have.
 const absent = "-"
 
-func NewFacts(r *record.Run) Facts {
+func newFacts(r *record.Run) Facts {
 	f := Facts{"scheduled": strconv.FormatBool(r.Scheduled)}
 	asked := r.Specification
 	if asked.Durability.Name == "" { // a level has its own name

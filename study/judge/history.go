@@ -18,7 +18,7 @@ import (
 type HistoryOptions struct {
 	// Metrics is by default throughput, errors, and per operation class mean and p99.
 	Metrics []string
-	// Margin is the smallest relevant change, as a share; 0 is [DefaultMargin].
+	// Margin is the smallest relevant change, as a share; 0 is [defaultMargin].
 	Margin float64
 	Tool   record.Tool
 }

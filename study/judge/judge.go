@@ -39,7 +39,7 @@
 package judge
 
 const (
-	DefaultMargin     = 0.03
+	defaultMargin     = 0.03
 	DefaultConfidence = 0.95
 )
 
@@ -52,7 +52,7 @@ type rules struct {
 
 func newRules(margin, confidence float64) rules {
 	if !(margin > 0 && margin < 10) {
-		margin = DefaultMargin
+		margin = defaultMargin
 	}
 	if !(confidence > 0 && confidence < 1) {
 		confidence = DefaultConfidence

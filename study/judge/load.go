@@ -194,7 +194,7 @@ func newTrial(dir string, r *record.Run, metrics []string) Trial {
 		metrics = kept(classes(r))
 	}
 	t := Trial{
-		Record: dir, Started: r.Started, Values: Values(r, metrics), NoAnswer: NoAnswer(r, metrics), Facts: NewFacts(r),
+		Record: dir, Started: r.Started, Values: Values(r, metrics), NoAnswer: NoAnswer(r, metrics), Facts: newFacts(r),
 	}
 	t.Why, t.Doubts = reasonsOf(r.Validity)
 	switch {
@@ -275,7 +275,7 @@ func (s *Source) facts(id string) Facts {
 		}
 		s.opened++
 		if r, err := record.OpenBelow(s.Path, t.Record); err == nil {
-			return NewFacts(r)
+			return newFacts(r)
 		}
 		break
 	}

@@ -161,7 +161,7 @@ func (s *Search) Next() (Step, bool) {
 // up raises the rate while everything holds, by more after some steps, because the first rate was far too low.
 func (s *Search) up(low float64) (Step, bool) {
 	highest := s.highest()
-	if s.o.To > 0 && highest >= Rounded(s.o.To) { // rates are rounded
+	if s.o.To > 0 && highest >= rounded(s.o.To) { // rates are rounded
 		if s.confirmedAt(low) || low == 0 {
 			return Step{}, false
 		}
@@ -212,7 +212,7 @@ func (s *Search) reached(rate float64) (float64, bool) {
 		if s.confirmedAt(rate) || s.clientAt(rate) < mostClient {
 			return rate, true
 		}
-		rate = Rounded(rate / s.o.Growth)
+		rate = rounded(rate / s.o.Growth)
 	}
 	return rate, false
 }
@@ -283,7 +283,7 @@ func (s *Search) mostNarrow() int {
 // atHighest reports whether the last trials above the answer all held, at the highest rate that is allowed: what was
 // missed below it was no matter of the rate.
 func (s *Search) atHighest(low float64) bool {
-	return s.o.To > 0 && low >= Rounded(s.o.To) && s.tooLow() && s.confirmedAt(low)
+	return s.o.To > 0 && low >= rounded(s.o.To) && s.tooLow() && s.confirmedAt(low)
 }
 
 // tally counts the confirming trials on a side, and those that held.
@@ -335,7 +335,7 @@ func (s *Search) side(side Side) (t tally) {
 	return t
 }
 
-func (s *Search) trial(side Side, rate float64) Step { return Step{Confirm, Rounded(rate), side} }
+func (s *Search) trial(side Side, rate float64) Step { return Step{Confirm, rounded(rate), side} }
 
 // under limits a rate to those that can be offered.
 func (s *Search) under(rate float64) float64 {
@@ -353,11 +353,11 @@ func (s *Search) within(rate float64) float64 {
 }
 
 func (s *Search) step(phase string, rate float64) Step {
-	return Step{Phase: phase, Rate: Rounded(rate)}
+	return Step{Phase: phase, Rate: rounded(rate)}
 }
 
-// Rounded returns a rate with four significant digits.
-func Rounded(rate float64) float64 {
+// rounded returns a rate with four significant digits.
+func rounded(rate float64) float64 {
 	x, _ := strconv.ParseFloat(strconv.FormatFloat(rate, 'e', 3, 64), 64) // cannot fail: it was just written
 	return x
 }

@@ -203,9 +203,9 @@ func shorterDrill(s *spec.Drill, d time.Duration) (left []spec.Left) {
 	for i := range s.Faults {
 		f := &s.Faults[i]
 		if f.AtWorkers == 0 {
-			part("at of "+f.Strike.String(), &f.At, 3*time.Second)
+			part("at of "+f.Action.String(), &f.At, 3*time.Second)
 		}
-		part("for of "+f.Strike.String(), &f.For, 3*time.Second)
+		part("for of "+f.Action.String(), &f.For, 3*time.Second)
 	}
 	if s.Jitter != nil {
 		jitter := *s.Jitter // its specification may be used again

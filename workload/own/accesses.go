@@ -134,9 +134,9 @@ func (a *accesses) filter(o *operation, s *step, filter value, fixed []byte, wei
 		return // always the same document, which stays in the cache
 	}
 	var names []string
-	for _, part := range d.parts {
-		if part.value == nil {
-			body := part.literal
+	for _, seg := range d.segments {
+		if seg.value == nil {
+			body := seg.literal
 			for len(body) > 0 {
 				name, _, size := rawbson.Next(body)
 				if size == 0 {
@@ -146,12 +146,12 @@ func (a *accesses) filter(o *operation, s *step, filter value, fixed []byte, wei
 			}
 			continue
 		}
-		name := string(part.header[1 : len(part.header)-1])
+		name := string(seg.header[1 : len(seg.header)-1])
 		if name != "_id" {
 			names = append(names, name)
 			continue
 		}
-		of := part.value
+		of := seg.value
 		if v, ok := of.(variablePath); ok && len(v.path) == 0 {
 			for _, l := range lets {
 				if l.variable == v.number {
@@ -165,7 +165,7 @@ func (a *accesses) filter(o *operation, s *step, filter value, fixed []byte, wei
 				Documents: weight})
 			return
 		}
-		a.otherwise(o, "takes the _id from "+sourceOf(part.value))
+		a.otherwise(o, "takes the _id from "+sourceOf(seg.value))
 		return
 	}
 	if slices.Contains(names, "_id") {

@@ -218,14 +218,14 @@ func (c *compiler) template(t Template, s *scope, k *collection) (value, error) 
 		id.value, id.found = numberedID{}, true
 	}
 	head := bsoncore.AppendHeader(nil, 0, "_id")
-	d := &document{parts: []*part{{header: head, value: idOf{id}, field: -1}},
+	d := &document{segments: []*segment{{header: head, value: idOf{id}, field: -1}},
 		size: int64(len(head)) + idOf{id}.most() + v.most()}
 	switch v := v.(type) {
 	case *document:
-		d.parts = append(d.parts, v.parts...)
+		d.segments = append(d.segments, v.segments...)
 	case constant:
 		body, _, _ := rawbson.Split(v.data)
-		d.parts = append(d.parts, &part{literal: body, field: -1})
+		d.segments = append(d.segments, &segment{literal: body, field: -1})
 	}
 	return d, nil
 }

@@ -70,11 +70,11 @@ func equalities(filter value, fixed []byte, lets []let) (fields []string, why st
 			fields = append(fields, name)
 		}
 	}
-	parts := []*part{{literal: body(fixed)}}
+	segments := []*segment{{literal: body(fixed)}}
 	if d, ok := filter.(*document); ok {
-		parts = d.parts
+		segments = d.segments
 	}
-	for _, p := range parts {
+	for _, p := range segments {
 		if p.value == nil {
 			elements, _ := bsoncore.Document(rawDocument(p.literal)).Elements()
 			for _, x := range elements {
@@ -224,9 +224,9 @@ func (a *accesses) spread(of *collection, fields []string, requests map[string]f
 // match is the filter of the first stage of a pipeline, nil if it is no $match.
 func match(pipeline value, fixed []byte) (filter value, constant []byte) {
 	if stages, ok := pipeline.(list); ok && len(stages) > 0 {
-		if stage, ok := stages[0].(*document); ok && len(stage.parts) == 1 && stage.parts[0].value != nil &&
-			string(stage.parts[0].header[1:]) == "$match\x00" {
-			return stage.parts[0].value, nil
+		if stage, ok := stages[0].(*document); ok && len(stage.segments) == 1 && stage.segments[0].value != nil &&
+			string(stage.segments[0].header[1:]) == "$match\x00" {
+			return stage.segments[0].value, nil
 		}
 		return nil, nil
 	}

@@ -23,7 +23,7 @@ import (
 type scope struct {
 	c      *compiler
 	outer  *scope
-	fields map[string]*part
+	fields map[string]*segment
 	inner  map[string]*scope   // of documents
 	fixed  map[string]constant // fields that never change
 	vars   map[string]int      // numbers of variables, nil where there are none
@@ -34,7 +34,7 @@ type scope struct {
 }
 
 func (c *compiler) root() *scope {
-	return &scope{fields: map[string]*part{}, inner: map[string]*scope{}, fixed: map[string]constant{}, c: c}
+	return &scope{fields: map[string]*segment{}, inner: map[string]*scope{}, fixed: map[string]constant{}, c: c}
 }
 
 func newScope(outer *scope) *scope {
@@ -225,15 +225,15 @@ func (d *document) add(name string, v value) {
 	if k, ok := v.(constant); ok {
 		header[0] = k.kind
 		d.scope.fixed[name] = k
-		if len(d.parts) == 0 || d.parts[len(d.parts)-1].value != nil {
-			d.parts = append(d.parts, &part{field: -1})
+		if len(d.segments) == 0 || d.segments[len(d.segments)-1].value != nil {
+			d.segments = append(d.segments, &segment{field: -1})
 		}
-		last := d.parts[len(d.parts)-1]
+		last := d.segments[len(d.segments)-1]
 		last.literal = append(append(last.literal, header...), k.data...)
 		return
 	}
-	p := &part{header: header, value: v, field: -1}
-	d.parts = append(d.parts, p)
+	p := &segment{header: header, value: v, field: -1}
+	d.segments = append(d.segments, p)
 	d.scope.fields[name] = p
 	if in, ok := v.(*document); ok {
 		d.scope.inner[name] = in.scope
@@ -242,7 +242,7 @@ func (d *document) add(name string, v value) {
 
 // fold returns a constant if nothing in the document changes.
 func (d *document) fold() value {
-	for _, p := range d.parts {
+	for _, p := range d.segments {
 		if p.value != nil {
 			return d
 		}

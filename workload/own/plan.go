@@ -100,24 +100,24 @@ func (p *Plan) Parts() []workload.Workload {
 	var parts []workload.Workload
 	for _, k := range p.collections {
 		if k.set.Loaded() > 0 {
-			parts = append(parts, &collectionPart{Plan: p, k: k})
+			parts = append(parts, &collectionLoad{Plan: p, k: k})
 		}
 	}
 	if len(parts) == 0 {
-		parts = append(parts, &collectionPart{Plan: p, k: p.collections[0]})
+		parts = append(parts, &collectionLoad{Plan: p, k: p.collections[0]})
 	}
 	return parts
 }
 
-// collectionPart is the load phase of one collection.
-type collectionPart struct {
+// collectionLoad is the load phase of one collection.
+type collectionLoad struct {
 	*Plan
 	k *collection
 }
 
-func (p *collectionPart) Collections() []string { return []string{p.k.name} }
+func (p *collectionLoad) Collections() []string { return []string{p.k.name} }
 
-func (p *collectionPart) Indexes() []workload.Index {
+func (p *collectionLoad) Indexes() []workload.Index {
 	var list []workload.Index
 	for _, x := range p.indexes {
 		if x.Collection == p.k.name {
@@ -127,16 +127,16 @@ func (p *collectionPart) Indexes() []workload.Index {
 	return list
 }
 
-func (p *collectionPart) Records() int64 { return p.k.set.Loaded() }
+func (p *collectionLoad) Records() int64 { return p.k.set.Loaded() }
 
 // Timed reports whether the documents depend on the time.
-func (p *collectionPart) Timed() bool { return p.k.clock }
+func (p *collectionLoad) Timed() bool { return p.k.clock }
 
-var _ workload.Compound = (*collectionPart)(nil)
+var _ workload.Compound = (*collectionLoad)(nil)
 
-func (p *collectionPart) Parts() []workload.Workload { return []workload.Workload{p} }
+func (p *collectionLoad) Parts() []workload.Workload { return []workload.Workload{p} }
 
-func (p *collectionPart) Loader() workload.Loader { return newLoader(p.Plan, []*collection{p.k}) }
+func (p *collectionLoad) Loader() workload.Loader { return newLoader(p.Plan, []*collection{p.k}) }
 
 // Its records are those of one collection after the other.
 func (p *Plan) Loader() workload.Loader { return newLoader(p, p.collections) }

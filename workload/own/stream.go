@@ -294,10 +294,10 @@ func (s *verifyingStream) Verify(op *workload.Op, i int, doc []byte) (ok, checke
 // number returns the number of the document of a filter {_id: reference}, whose key was drawn last.
 func (s *verifyingStream) number(st *step) (int64, bool) {
 	d, ok := st.filter.(*document)
-	if !ok || len(d.parts) != 1 || string(d.parts[0].header[1:]) != "_id\x00" {
+	if !ok || len(d.segments) != 1 || string(d.segments[0].header[1:]) != "_id\x00" {
 		return 0, false
 	}
-	ref, ok := d.parts[0].value.(referenceValue)
+	ref, ok := d.segments[0].value.(referenceValue)
 	if !ok || ref.key != st.collection.keys["_id"] || s.e.drawn >= st.collection.set.Loaded() {
 		return 0, false
 	}

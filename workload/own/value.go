@@ -60,13 +60,13 @@ func (c constant) append(dst []byte, _ *env) ([]byte, byte) { return append(dst,
 
 // document is a document with at least one generator.
 type document struct {
-	parts []*part
-	scope *scope
-	size  int64 // of the parts, at most
+	segments []*segment
+	scope    *scope
+	size     int64 // of the segments, at most
 }
 
-// part is literal elements, or one element with a value that changes.
-type part struct {
+// segment is literal elements, or one element with a value that changes.
+type segment struct {
 	literal []byte
 	header  []byte // type, name, zero
 	value   value
@@ -75,7 +75,7 @@ type part struct {
 
 func (d *document) append(dst []byte, e *env) ([]byte, byte) {
 	dst, at := rawbson.Open(dst)
-	for _, p := range d.parts {
+	for _, p := range d.segments {
 		if p.value == nil {
 			dst = append(dst, p.literal...)
 			continue
@@ -85,7 +85,7 @@ func (d *document) append(dst []byte, e *env) ([]byte, byte) {
 	return rawbson.Close(dst, at), rawbson.Document
 }
 
-func (p *part) append(dst []byte, e *env) []byte {
+func (p *segment) append(dst []byte, e *env) []byte {
 	head := len(dst)
 	dst = append(dst, p.header...)
 	start := len(dst)

@@ -57,7 +57,7 @@ func (e *textExporter) Int(metric, measurement string, v int64) error {
 }
 
 func (e *textExporter) Double(metric, measurement string, v float64) error {
-	return e.line(metric, measurement, FormatDouble(v))
+	return e.line(metric, measurement, formatDouble(v))
 }
 
 func (e *textExporter) line(metric, measurement, value string) error {
@@ -81,7 +81,7 @@ func (e *jsonExporter) Int(metric, measurement string, v int64) error {
 }
 
 func (e *jsonExporter) Double(metric, measurement string, v float64) error {
-	s := FormatDouble(v)
+	s := formatDouble(v)
 	if last := s[len(s)-1]; last < '0' || last > '9' {
 		s = strconv.Quote(s) // JSON has no NaN and no infinities; Jackson quotes them
 	}

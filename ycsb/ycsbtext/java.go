@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// FormatDouble formats v like Java's Double.toString since Java 19: the shortest digits that read back as v. Older
+// formatDouble formats v like Java's Double.toString since Java 19: the shortest digits that read back as v. Older
 // versions print one more digit for about one value in a thousand. Between 1e-3 and 1e7 the notation is plain with at
 // least one digit after the point, otherwise scientific with a bare exponent: 1.2E7, 5.0E-5.
-func FormatDouble(v float64) string {
+func formatDouble(v float64) string {
 	switch {
 	case math.IsNaN(v):
 		return "NaN"
@@ -47,10 +47,10 @@ func bareExponent(s string) string {
 	return sign + strings.TrimLeft(s[1:], "0")
 }
 
-// FormatDecimal formats v like Java's DecimalFormat("#.##") in the locale of the United States: at most two decimals,
+// formatDecimal formats v like Java's DecimalFormat("#.##") in the locale of the United States: at most two decimals,
 // rounded half to even on the exact binary value, no trailing zeros, no grouping. Not a number is U+FFFD as in Java 8,
 // which made most existing YCSB logs.
-func FormatDecimal(v float64) string {
+func formatDecimal(v float64) string {
 	switch {
 	case math.IsNaN(v):
 		return "\ufffd"

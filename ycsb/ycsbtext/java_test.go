@@ -46,7 +46,7 @@ func TestFormatDouble(t *testing.T) {
 		{math.Inf(1), "Infinity"},
 		{math.Inf(-1), "-Infinity"},
 	} {
-		if got := FormatDouble(c.v); got != c.want {
+		if got := formatDouble(c.v); got != c.want {
 			t.Errorf("FormatDouble(%b) = %q, want %q", c.v, got, c.want)
 		}
 	}
@@ -83,7 +83,7 @@ func TestFormatDecimal(t *testing.T) {
 		{math.Inf(1), "∞"},
 		{math.Inf(-1), "-∞"},
 	} {
-		if got := FormatDecimal(c.v); got != c.want {
+		if got := formatDecimal(c.v); got != c.want {
 			t.Errorf("FormatDecimal(%b) = %q, want %q", c.v, got, c.want)
 		}
 	}
@@ -94,7 +94,7 @@ func FuzzFormat(f *testing.F) {
 	f.Add(math.NaN())
 	f.Add(1e300)
 	f.Fuzz(func(t *testing.T, v float64) {
-		if FormatDouble(v) == "" || FormatDecimal(v) == "" {
+		if formatDouble(v) == "" || formatDecimal(v) == "" {
 			t.Fatalf("nothing printed for %b", v)
 		}
 	})

@@ -131,7 +131,7 @@ func ParsePercentiles(s string) ([]float64, error) {
 func ordinal(p float64) string {
 	whole := int(p)
 	if p != math.Trunc(p) {
-		return FormatDouble(p)
+		return formatDouble(p)
 	}
 	suffix := "th"
 	if tens := whole % 100; tens < 11 || tens > 13 {

@@ -38,7 +38,7 @@ var statusPercentiles = []float64{50, 90, 99, 99.9, 99.99}
 func (s *hdrSeries) summary(at time.Duration) (string, error) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "[%s: Count=%d, Max=%d, Min=%d, Avg=%s", s.name,
-		s.now.count(), s.now.max(), s.now.min(), FormatDecimal(s.now.mean()))
+		s.now.count(), s.now.max(), s.now.min(), formatDecimal(s.now.mean()))
 	percentiles := statusPercentiles
 	if s.opts.Release017 {
 		percentiles = percentiles[1:]

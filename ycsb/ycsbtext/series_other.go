@@ -42,7 +42,7 @@ func averageSummary(name string, now *window) string {
 	if w.n == 0 {
 		return ""
 	}
-	return "[" + name + " AverageLatency(us)=" + FormatDecimal(w.mean()) + "]"
+	return "[" + name + " AverageLatency(us)=" + formatDecimal(w.mean()) + "]"
 }
 
 func (s *bucketSeries) export(l *lines, returns []statusCount) {

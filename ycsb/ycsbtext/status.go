@@ -32,11 +32,11 @@ func (s *Status) Line(now time.Time, at time.Duration, ops int64, summary string
 	b.WriteString(" " + strconv.FormatInt(at.Milliseconds()/1000, 10) + " sec: ")
 	b.WriteString(strconv.FormatInt(ops, 10) + " operations; ")
 	if ops != 0 {
-		b.WriteString(FormatDecimal(current) + " current ops/sec; ")
+		b.WriteString(formatDecimal(current) + " current ops/sec; ")
 	}
 	if left := s.todo - ops; left > 0 {
 		throughput := 1000 * (float64(ops) / elapsed)
-		b.WriteString("est completion in " + Remaining(truncate(math.Ceil(float64(left)/throughput))))
+		b.WriteString("est completion in " + remaining(truncate(math.Ceil(float64(left)/throughput))))
 	}
 	b.WriteString(summary)
 	return b.String()
@@ -48,10 +48,10 @@ func timestamp(t time.Time) string {
 	return t.Format("2006-01-02 15:04:05") + ":" + strings.Repeat("0", 3-len(ms)) + ms
 }
 
-// Remaining words a number of seconds like YCSB, with a space at the end: days and hours, or hours and minutes, or
+// remaining words a number of seconds like YCSB, with a space at the end: days and hours, or hours and minutes, or
 // seconds. "second" is singular if the number has one digit. Before the first operation the number is infinite, which
 // is printed as 106751991167300 days.
-func Remaining(seconds int64) string {
+func remaining(seconds int64) string {
 	var b strings.Builder
 	part := func(n int64, unit string) {
 		if n == 0 {

@@ -28,7 +28,7 @@ func TestRemaining(t *testing.T) {
 		{93661, "1 day 2 hours "},
 		{math.MaxInt64, "106751991167300 days 15 hours "},
 	} {
-		if got := Remaining(c.seconds); got != c.want {
+		if got := remaining(c.seconds); got != c.want {
 			t.Errorf("Remaining(%d) = %q, want %q", c.seconds, got, c.want)
 		}
 	}

@@ -182,7 +182,7 @@ func mapUnits(t reflect.Type) *jsonschema.Schema {
 			AdditionalProperties: jsonschema.FalseSchema, Required: []string{"min", "max"}, Properties: thinkProperties()}}}
 	case reflect.TypeFor[spec.Duration]():
 		return &jsonschema.Schema{Type: "string", Pattern: `^\s*(0|([0-9]*\.?[0-9]+(ns|us|µs|ms|s|m|h|d))+)\s*$`, Examples: []any{"60s", "1h30m"}}
-	case reflect.TypeFor[spec.Strike]():
+	case reflect.TypeFor[spec.Action]():
 		return &jsonschema.Schema{Type: "string"}
 	case reflect.TypeFor[spec.Count]():
 		return number("integer", `^[-+0-9_.eE]+[kKMG]?$`, "100k")
