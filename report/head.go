@@ -165,11 +165,7 @@ func runSummary(r *record.Run) *Table {
 func studyAnswer(s *record.Study, h objectiveCounts) string {
 	capacity, changes := "", verdictCounts(s.Comparisons)
 	if s.Capacity != nil {
-<<<<<<< HEAD
-		capacity = "load line " + Disclosed(capacityText(s.Capacity), s.Base.Target)
-=======
-		capacity = "capacity " + disclosed(capacityText(s.Capacity), s.Base.Target)
->>>>>>> loops
+		capacity = "load line " + disclosed(capacityText(s.Capacity), s.Base.Target)
 	}
 	if best := largestChange(s.Comparisons); best != nil {
 		changes = fmt.Sprintf("%s: %s %s at %s", best.Verdict, heading(best.Metric), changeText(best), best.Configuration)
