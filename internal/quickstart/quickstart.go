@@ -22,5 +22,9 @@ func init() {
 		debug.SetGCPercent(chosen)
 		return
 	}
-	time.AfterFunc(over, func() { debug.SetGCPercent(usual) })
+	time.AfterFunc(over, func() {
+		if now := debug.SetGCPercent(usual); now != meanwhile {
+			debug.SetGCPercent(now) // a measurement has begun and chosen
+		}
+	})
 }
