@@ -31,6 +31,8 @@ type HullLine struct {
 const (
 	hullHeight = 330.0
 	hullTop    = 64.0 // of the deck
+	// perPlainChar is the width of a character below a rate, which is not bold.
+	perPlainChar = 5.8
 )
 
 // hullPlace is where the parts of a hull are.
@@ -121,8 +123,7 @@ func (c *Hull) marks(b *builder, s Size, p hullPlace) {
 		if name != "" && boldWidth(n.text) > room {
 			n.text, n.under, height = joined(text, more), name, 2*lineHeight
 		}
-		most := int(room / perChar)
-		n.text, n.under = Shorten(n.text, most), Shorten(n.under, most)
+		n.text, n.under = Shorten(n.text, int(room/perChar)), Shorten(n.under, int(room/perPlainChar))
 		names = append(names, n)
 	}
 	low, high := math.Inf(1), math.Inf(-1)
