@@ -367,10 +367,14 @@ func probeAnswer(p *record.Probe) string {
 	case p.Storage.Filesystem == "" && p.Storage.Bytes == 0:
 		return "nothing was measured"
 	}
+	journal := ""
 	if j := p.Journal; j != nil && j.Flush != nil {
-		text += fmt.Sprintf("; j:true takes %s, %s commits/s", duration(j.One), figure.Rate(j.Ceiling))
+		journal = fmt.Sprintf("j:true takes %s, %s commits/s", duration(j.One), figure.Rate(j.Ceiling))
 	}
-	return text
+	if grade, ok := strings.CutPrefix(text, string(record.NotProvable)); ok {
+		return join("; ", journal, "whether flushes reach the disk is not provable here"+grade)
+	}
+	return join("; ", text, journal)
 }
 
 // probeSummary has a row for each use of storage: the journal, random access, checkpoints and sustained writes.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -96,5 +97,15 @@ func TestProbeStack(t *testing.T) {
 	}
 	if got := probeStack(record.ProbeStorage{}); got != "unknown filesystem" {
 		t.Error(got)
+	}
+}
+
+// The answer of a probe begins with its figure if it cannot be known whether flushes are real.
+func TestProbeAnswerWithoutProof(t *testing.T) {
+	p := probeForTest()
+	p.Verdict = record.NotProvable
+	const first, then = "j:true takes 500 µs, 4,000 commits/s; ", "whether flushes reach the disk is not provable here"
+	if got := probeAnswer(p); !strings.HasPrefix(got, first+then) {
+		t.Errorf("%q", got)
 	}
 }

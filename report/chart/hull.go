@@ -21,7 +21,8 @@ type Hull struct {
 type HullLine struct {
 	// At is its height, Low and High the ends of its interval, NaN if they are unknown.
 	At, Low, High float64
-	// Rate, Name and Text are beside it: on a phone the name is below the rate, without room for Text.
+	// Rate, Name and Text are beside it, the name below the rate if they are too long for a line. On a phone there is no
+	// room for Text.
 	Rate, Name, Text string
 	// Disc marks the line that counts with the disc. Dashed lines do not count.
 	Disc, Dashed bool
@@ -30,6 +31,8 @@ type HullLine struct {
 const (
 	hullHeight = 330.0
 	hullTop    = 64.0 // of the deck
+	// perPlainChar is the width of a character below a rate, which is not bold.
+	perPlainChar = 5.8
 )
 
 // hullPlace is where the parts of a hull are.
@@ -110,17 +113,17 @@ func (c *Hull) marks(b *builder, s Size, p hullPlace) {
 	var names []placed
 	height := float64(lineHeight)
 	add := func(y float64, text, name, more, class string) {
-		n := placed{x: p.rim, y: y, text: text, class: class}
 		if s.narrow() {
-			n.under = name
-		} else {
-			n.text = strings.Join(slices.DeleteFunc([]string{text, name, more}, func(x string) bool { return x == "" }), "  ")
+			more = ""
 		}
-		if n.under != "" {
-			height = 2 * lineHeight
+		joined := func(parts ...string) string {
+			return strings.Join(slices.DeleteFunc(parts, func(x string) bool { return x == "" }), "  ")
 		}
-		room := int((s.Width - p.rim) / perChar)
-		n.text, n.under = Shorten(n.text, room), Shorten(n.under, room)
+		n, room := placed{x: p.rim, y: y, text: joined(text, name, more), class: class}, s.Width-p.rim
+		if name != "" && boldWidth(n.text) > room {
+			n.text, n.under, height = joined(text, more), name, 2*lineHeight
+		}
+		n.text, n.under = Shorten(n.text, int(room/perChar)), Shorten(n.under, int(room/perPlainChar))
 		names = append(names, n)
 	}
 	low, high := math.Inf(1), math.Inf(-1)
