@@ -84,7 +84,7 @@ func newLadder(steps []Step) *ladder {
 	switch {
 	case l.top.Achieved < falling*l.peak:
 		l.shape = Retrograde
-	case l.last >= growing || l.open() && !l.saturated:
+	case !l.open() && l.last >= growing || l.open() && !l.saturated:
 		l.shape = Linear
 	default:
 		l.shape = Flat
@@ -168,9 +168,13 @@ func inServer(s *Step) (float64, bool) {
 	return s.Anatomy.InServer / s.Achieved, true
 }
 
-// client is true if the load generator is busy and the servers are not slower than at a low load.
+// client is true if the load generator is busy and the servers are not slower than at a low load. Servers that wait for
+// the same cores are slower before they count the time of an operation, so then it is not the load generator alone.
 func (l *ladder) client() (Answer, bool) {
-	if len(l.top.Client) == 0 {
+	waiting, _ := l.signal(SignalRunQueue)
+	if len(l.top.Client) == 0 || slices.ContainsFunc(l.top.Resources, func(r Resource) bool {
+		return r.Label == CPU && r.full() && waiting >= queued*r.Capacity
+	}) {
 		return Answer{}, false
 	}
 	low, known1 := inServer(l.low)
@@ -215,7 +219,7 @@ func (l *ladder) resource() (best Answer, ok bool) {
 	most := 0.0
 	for _, r := range l.top.Resources {
 		stopped := r.Throttled >= throttled && r.Used >= 0.8*r.Capacity
-		if r.Behind || !r.full() && !stopped {
+		if r.Behind || !r.full() && !stopped || l.parallel(r) {
 			continue
 		}
 		evidence := []string{fmt.Sprintf("%.2f of %.2f used", r.Used, r.Capacity)}
@@ -238,6 +242,18 @@ func (l *ladder) resource() (best Answer, ok bool) {
 		}
 	}
 	return best, ok
+}
+
+// parallel says that requests of a disk do not take longer than at the lowest load. Then it serves them at the same time,
+// and its utilisation does not show that it is used up.
+func (l *ladder) parallel(r Resource) bool {
+	if r.Label != DiskReads && r.Label != DiskWrites || len(l.steps) < 2 {
+		return false
+	}
+	i := slices.IndexFunc(l.low.Resources, func(o Resource) bool {
+		return o.Where == r.Where && (o.Label == DiskReads || o.Label == DiskWrites)
+	})
+	return i < 0 || r.Time < grown*l.low.Resources[i].Time
 }
 
 // placesOf are the places of operations that wait for a resource.

@@ -59,6 +59,13 @@ func cpuOf(used float64, change func(*Resource)) func(int, *Step) {
 	}
 }
 
+// diskOf is a disk that always has a request, which takes so many seconds at each step.
+func diskOf(took ...float64) func(int, *Step) {
+	return func(i int, s *Step) {
+		s.Resources = []Resource{{Label: DiskReads, Where: "d", Capacity: 1, Used: 0.99, Waiting: 4, Time: took[i]}}
+	}
+}
+
 // Each case is a limit, or one that looks like it and must not get its label.
 func TestThroughput(t *testing.T) {
 	queue := places{anatomy.Network: 0.3, anatomy.CPU: 1.9, anatomy.RunQueue: 60}
@@ -105,8 +112,24 @@ func TestThroughput(t *testing.T) {
 		"a busy load generator is no network": {open(light, places{anatomy.Network: 60, anatomy.CPU: 0.6,
 			anatomy.Unexplained: 0.1},
 			func(_ int, s *Step) { s.Client = []string{"client-cpu"} }), Client, ""},
+		"a load generator on the cores of the servers": {open(light, places{anatomy.Network: 60, anatomy.CPU: 0.6}, func(i int,
+			s *Step) {
+			s.Client, s.Signals[SignalRunQueue] = []string{"client-delay"}, 30
+			s.Resources = []Resource{{Label: CPU, Where: "h1", Capacity: 2, Used: 2, Waiting: 30}}
+		}), CPU, "h1"},
+		"a rate that is nearly achieved has a limit": {[]Step{{Offered: 500, Achieved: 500, Sustained: true},
+			{Offered: 1000, Achieved: 930}}, Unknown, ""},
 		"a busy load generator before slow servers": {open(light, places{anatomy.Network: 6, anatomy.Locks: 60},
 			func(i int, s *Step) { s.Client, s.Signals[SignalWaits] = []string{"client-run-queue"}, 0.5 }), Locks, ""},
+		"a router that does not count its time is no network": {open(light, places{anatomy.Network: 60, anatomy.CPU: 0.6,
+			anatomy.Unexplained: 0.1}, func(_ int, s *Step) { s.BlindRouter = true }), Unknown, ""},
+		"the quota of a router": {open(light, places{anatomy.Network: 60, anatomy.CPU: 0.6}, func(i int, s *Step) {
+			s.BlindRouter = true
+			s.Resources = []Resource{{Label: Router, Where: "r", Capacity: 0.2, Used: 0.0002 * s.Achieved, Throttled: 0.3}}
+		}), Router, "r"},
+		"a disk with a queue": {open(light, places{anatomy.PageReads: 50}, diskOf(0.002, 0.003, 0.06)), DiskReads, "d"},
+		"a disk that serves many requests at once": {open(light, places{anatomy.Unexplained: 50},
+			diskOf(0.005, 0.005, 0.005)), Unknown, ""},
 		"refused connections": {open(light, queue, func(_ int, s *Step) {
 			s.Signals[SignalFree],
 				s.Signals[SignalRejected] = 0, 12
