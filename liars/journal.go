@@ -142,7 +142,8 @@ func frozen(root string) (string, error) {
 		return "", fmt.Errorf("ask git for the commit of the rules: %w", err)
 	}
 	text := string(bytes.TrimSpace(out)) + ", hash " + hash
-	changed, err := exec.Command("git", append([]string{"-C", root, "status", "--porcelain", "--"}, rulesOf...)...).Output()
+	args = append([]string{"-C", root, "status", "--porcelain", "--"}, rulesOf...)
+	changed, err := exec.Command("git", args...).Output()
 	if len(changed) > 0 {
 		text += " with changes"
 	}

@@ -48,22 +48,27 @@ operations: [{name: scan, find: scans, filter: {n: 10}, empty: true}]
 collections: [{name: scans, count: 10k, document: {n: {$int: {min: 1, max: 9}}}}]
 operations: [{name: scan, find: scans, filter: {n: 10}, empty: true}]
 `
-	// Between the snapshot of a write and the write itself is a scan.
+	// The transaction keeps its document for a round trip.
 	oneDocument = `name: one
-collections: [{name: one, count: 800, document: {n: {$sequence: {}}, m: 0}}]
-operations: [{name: increment, update: one, filter: {n: 799}, with: {$inc: {m: 1}}}]
+collections: [{name: one, count: 1, document: {n: 0}}, {name: others, count: 100, document: {n: 0}}]
+operations:
+  - name: increment
+    transaction:
+      - {name: look, findOne: others, filter: {_id: {$uniform: others}}}
+      - {name: add, update: one, filter: {_id: {$uniform: one}}, with: {$inc: {n: 1}}}
 `
 	smallUpdates = `name: small-updates
 collections: [{name: small, count: 20k, document: {n: {$long: {max: 2}}}}]
 operations: [{name: update, update: small, filter: {_id: {$uniform: small}}, with: {$inc: {n: 1}}}]
 `
 	coldReads = `name: cold
-collections: [{name: cold, count: 5k, document: {data: {$binary: {size: 20KiB}}}}]
+collections: [{name: cold, count: 2k, document: {data: {$binary: {size: 20KiB}}}}]
 operations: [{name: read, findOne: cold, filter: {_id: {$uniform: cold}}}]
 `
 	coldUpdates = `name: updates
 collections: [{name: updates, count: 2k, document: {data: {$binary: {size: 20KiB}}}}]
-operations: [{name: update, update: updates, filter: {_id: {$uniform: updates}}, with: {$set: {data: {$binary: {size: 20KiB}}}}}]
+operations:
+  - {name: update, update: updates, filter: {_id: {$uniform: updates}}, with: {$set: {data: {$binary: {size: 20KiB}}}}}
 `
 )
 
@@ -85,13 +90,13 @@ func (l *limits) plants() []plant {
 			label: limit.Network, set: l.bandwidth},
 		{name: "pool", lie: "a pool of %.0f connections for 64 workers, over a network of 2 ms",
 			strengths: []float64{8, 4}, label: limit.Connections, set: l.pool},
-		{name: "conflicts", lie: "%.0f workers increment one document", strengths: []float64{32, 64},
-			label: limit.Conflicts, set: l.conflicts},
+		{name: "conflicts", lie: "%.0f workers increment one document in transactions, over a network of 2 ms",
+			strengths: []float64{32, 64}, label: limit.Conflicts, set: l.conflicts},
 		{name: "lock", lie: "validate holds the lock of the collection for most of the time, with pauses of %.0f ms",
 			strengths: []float64{20, 5}, label: limit.Locks, set: l.lock},
 		{name: "tickets", lie: "%.0f read tickets, and reads of pages that take 20 ms from a disk that serves all at once",
 			strengths: []float64{10, 5}, label: limit.Tickets, set: l.tickets},
-		{name: "reads", lie: "a disk that reads one page at a time, in %.0f ms, and 8 times the data of the cache",
+		{name: "reads", lie: "a disk that reads one page at a time, in %.0f ms, and 5 times the data of the cache",
 			strengths: []float64{2, 5}, label: limit.DiskReads, set: l.reads},
 		{name: "writes", lie: "a disk that writes %.0f MB/s, and a small cache", strengths: []float64{10, 5},
 			label: limit.DiskWrites, set: l.writes},
@@ -202,9 +207,9 @@ func (l *limits) pool(ctx context.Context, _ *trial, strength float64) (spec.Run
 }
 
 func (l *limits) conflicts(ctx context.Context, _ *trial, strength float64) (spec.Run, func(), error) {
-	_, asked, err := l.plain(ctx, oneDocument)
+	asked, remove, err := l.through(ctx, oneDocument, &network{each: time.Millisecond})
 	asked.Load.Workers = spec.Count(strength)
-	return asked, nil, err
+	return asked, remove, err
 }
 
 // lock validates the collection again and again, which holds its exclusive lock. Reads of 5.0 do not wait for it.
@@ -236,23 +241,27 @@ func (l *limits) onDiskOf(ctx context.Context, t *trial, name, workload string, 
 	asked := l.asked(s.uri, workload)
 	if !begun {
 		if _, err = l.execute(ctx, t, asked, 0); err == nil {
+			err = s.admin(ctx, bson.D{{Key: "fsync", Value: 1}}) // the cache has to write its data before it gets smaller
+		}
+		if err == nil {
 			err = s.admin(ctx, bson.D{{Key: "setParameter", Value: 1}, {Key: "wiredTigerEngineRuntimeConfig",
-				Value: "cache_size=12M"}})
+				Value: "cache_size=8M"}})
 		}
 	}
 	return s, asked, err
 }
 
 func (l *limits) tickets(ctx context.Context, t *trial, strength float64) (spec.Run, func(), error) {
-	s, asked, err := l.onDiskOf(ctx, t, "far", coldReads, faultfs.Device{ReadLatency: 20 * time.Millisecond})
+	s, asked, err := l.onDiskOf(ctx, t, "far", coldReads, faultfs.Device{FlushLatency: 100 * time.Microsecond})
 	if err != nil {
 		return asked, nil, err
 	}
+	fast, err := l.slow(ctx, s.disks, "read", 20*time.Millisecond)
 	set := func(n int) error {
 		return s.admin(context.WithoutCancel(ctx), bson.D{{Key: "setParameter", Value: 1},
 			{Key: "wiredTigerConcurrentReadTransactions", Value: n}})
 	}
-	return asked, func() { _ = set(128) }, set(int(strength))
+	return asked, func() { fast(); _ = set(128) }, cmp.Or(err, set(int(strength)))
 }
 
 func (l *limits) reads(ctx context.Context, t *trial, strength float64) (spec.Run, func(), error) {
@@ -267,12 +276,13 @@ func (l *limits) writes(ctx context.Context, t *trial, strength float64) (spec.R
 	return asked, nil, err
 }
 
-// slow makes flushes of the disks of a site slower.
-func (l *limits) slow(ctx context.Context, disks []string, flush time.Duration) (remove func(), err error) {
+// slow makes requests of a kind take longer on disks, which serve all of them at the same time.
+func (l *limits) slow(ctx context.Context, disks []string, kind string, longer time.Duration) (remove func(),
+	err error) {
 	ctx = context.WithoutCancel(ctx)
 	for _, d := range disks {
-		if err = l.disks.client.Set(ctx, d, faultfs.Fault{Kind: faultfs.Slow, Ops: []string{"flush"},
-			Delay: flush}); err != nil {
+		if err = l.disks.client.Set(ctx, d, faultfs.Fault{Kind: faultfs.Slow, Ops: []string{kind},
+			Delay: longer}); err != nil {
 			break
 		}
 	}
@@ -290,7 +300,7 @@ func (l *limits) flush(ctx context.Context, t *trial, strength float64) (spec.Ru
 	}
 	yes := true
 	asked.Durability.W, asked.Durability.Journal = "1", &yes
-	remove, err := l.slow(ctx, s.disks, time.Duration(strength*float64(time.Millisecond)))
+	remove, err := l.slow(ctx, s.disks, "flush", time.Duration(strength*float64(time.Millisecond)))
 	return asked, remove, err
 }
 
@@ -301,7 +311,7 @@ func (l *limits) majority(ctx context.Context, _ *trial, strength float64) (spec
 	}
 	asked := l.asked(s.uri, smallUpdates)
 	asked.Durability.W = "majority"
-	remove, err := l.slow(ctx, s.disks, time.Duration(strength*float64(time.Millisecond)))
+	remove, err := l.slow(ctx, s.disks, "flush", time.Duration(strength*float64(time.Millisecond)))
 	return asked, remove, err
 }
 

@@ -107,7 +107,9 @@ func (l *limitReader) servers(p *PhaseResult) {
 		most(limit.SignalRejected, l.get(source, "connections.rejected"))
 		cpu, waiting = cpu+l.get(source, "cpu.used"), waiting+l.get(source, "cpu.waiting")
 		if writes := l.get(source, "ended.writes"); writes > 0 {
-			most(limit.SignalConflicts, max(l.get(source, "write_conflicts"), l.get(source, "update_conflicts"))/writes)
+			conflicts := max(l.get(source, "write_conflicts"), l.get(source, "update_conflicts"))
+			done := min(writes, cmp.Or(p.Rates.Achieved, writes)) // those of transactions are tried again
+			most(limit.SignalConflicts, conflicts/done)
 		}
 		if all := l.get(source, "ended.reads") + l.get(source, "ended.writes"); all > 0 {
 			most(limit.SignalPages, l.get(source, "cache.pages_read")/all)
