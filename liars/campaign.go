@@ -48,6 +48,9 @@ type family struct {
 	about func() string
 	// matrix says that trials name what they found, which is then shown for each row.
 	matrix bool
+	// resumes says that the answers of trials are kept, so that the family continues where it was stopped. Its trials
+	// are in turns: one of each row, then the next of each.
+	resumes bool
 	// parallel is the number of trials at a time, at least 1. Trials that depend on processor time run alone.
 	parallel int
 }
@@ -56,6 +59,7 @@ type family struct {
 type row struct {
 	name        string // of -row
 	lie, honest string // what the verdict gets: one of the two, as a phrase of Markdown
+	plants      string // the label that the trials of a family with a matrix have to get
 	goal        goal
 	small, full int // trials of each version; small: 0 leaves the row out of it
 	try         func(ctx context.Context, t *trial) (answer, error)
@@ -220,11 +224,94 @@ func (f family) run(ctx context.Context, c config, log io.Writer) (result, error
 			res.Rows = append(res.Rows, counts{Row: r.name, NotRun: string(missing)})
 		}
 	}
-	if missing == "" {
+	if missing == "" && f.resumes {
+		root, err := clone()
+		if err != nil {
+			return res, err
+		}
+		if res.Rules, err = frozen(root); err != nil {
+			return res, err
+		}
+		before, err := f.resumed(ctx, c, root, res.Rows, log)
+		if err != nil {
+			return res, err
+		}
+		began = began.Add(-before)
+	} else if missing == "" {
 		f.trials(ctx, c, res.Rows, log)
 	}
 	res.Seconds = time.Since(began).Round(100 * time.Millisecond).Seconds()
 	return res, ctx.Err()
+}
+
+// rowOf is the row of counts.
+func (f family) rowOf(c counts) row {
+	return f.rows[slices.IndexFunc(f.rows, func(r row) bool { return r.name == c.Row })]
+}
+
+// resumed does the trials whose answers are not kept yet, and returns how long the kept ones took.
+func (f family) resumed(ctx context.Context, c config, root string, rows []counts, log io.Writer) (before time.Duration,
+	err error) {
+	j, err := journalOf(root, f.name)
+	if err != nil {
+		return 0, err
+	}
+	defer j.file.Close()
+	most := 0
+	for _, count := range rows {
+		most = max(most, f.rowOf(count).trials(c))
+	}
+	for n := range most {
+		for i := range rows {
+			count, r := &rows[i], f.rowOf(rows[i])
+			if n >= r.trials(c) || count.NotRun != "" {
+				continue
+			}
+			t := newTrial(f, r, c, c.seed+uint64(n))
+			k, known := j.kept[trialKey{r.name, t.seed}]
+			var err error
+			if known {
+				before += time.Duration(k.Seconds * float64(time.Second))
+				t.named, t.said = k.Named, k.Said
+			} else if k, err = f.timed(ctx, r, t); ctx.Err() != nil {
+				fmt.Fprintf(log, "%s: stopped; the same command continues after %d trials\n", f.name, len(j.kept))
+				return before, nil
+			} else if err == nil {
+				fmt.Fprintf(log, "%s, %s, %d of %d: %s, %.1f s\n", f.name, r.name, n+1, r.trials(c), t.named, k.Seconds)
+				if err := j.add(k); err != nil {
+					return before, err
+				}
+			}
+			f.count(count, r, t, k.Answer, err, log)
+		}
+	}
+	return before, nil
+}
+
+// timed does one trial.
+func (f family) timed(ctx context.Context, r row, t *trial) (k kept, err error) {
+	defer t.remove()
+	began := time.Now()
+	k.trialKey = trialKey{r.name, t.seed}
+	k.Answer, err = r.try(ctx, t)
+	k.Named, k.Said, k.Seconds = t.named, t.said, time.Since(began).Seconds()
+	return k, err
+}
+
+// count adds the answer of a trial to the counts of its row, and reports an unexpected one.
+func (f family) count(count *counts, r row, t *trial, a answer, err error, log io.Writer) {
+	count.add(a, err)
+	if err == nil && t.named != "" {
+		if count.Named == nil {
+			count.Named = map[string]int{}
+		}
+		count.Named[t.named]++
+	}
+	if (err != nil || r.unexpected(a)) && !errors.As(err, new(notHere)) {
+		if count.shown++; count.shown <= mostShown {
+			f.report(log, r, t, a, err)
+		}
+	}
 }
 
 func (r row) trials(c config) int {
@@ -261,24 +348,15 @@ func (f family) trials(ctx context.Context, c config, rows []counts, log io.Writ
 				a, err := j.of.try(ctx, t)
 				t.remove()
 				lock.Lock()
-				j.count.add(a, err)
-				if err == nil && t.named != "" {
-					if j.count.Named == nil {
-						j.count.Named = map[string]int{}
-					}
-					j.count.Named[t.named]++
-				}
-				if ctx.Err() == nil && (err != nil || j.of.unexpected(a)) && !errors.As(err, new(notHere)) {
-					if j.count.shown++; j.count.shown <= mostShown {
-						f.report(log, j.of, t, a, err)
-					}
+				if ctx.Err() == nil {
+					f.count(j.count, j.of, t, a, err, log)
 				}
 				lock.Unlock()
 			}
 		})
 	}
 	for i := range rows {
-		r := f.rows[slices.IndexFunc(f.rows, func(r row) bool { return r.name == rows[i].Row })]
+		r := f.rowOf(rows[i])
 		for n := range r.trials(c) {
 			jobs <- job{r, &rows[i], n}
 		}

@@ -112,7 +112,7 @@ func (s setting) play(ctx context.Context, t *trial) (r clientResult, err error)
 		return r, err
 	}
 	if s.network > 0 {
-		far, err := delayed(ctx, addr, s.network/2)
+		far, err := (&network{each: s.network / 2}).to(ctx, addr)
 		if err != nil {
 			return r, err
 		}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"sync"
 	"time"
 )
 
@@ -38,8 +39,17 @@ func limitProcessor(pid int, quota time.Duration) (remove func(), err error) {
 	return remove, os.WriteFile(filepath.Join(dir, "cgroup.procs"), []byte(strconv.Itoa(pid)), 0o644)
 }
 
-// delayed is a network to addr: each direction takes so much longer, and keeps its order.
-func delayed(ctx context.Context, addr string, each time.Duration) (net.Listener, error) {
+// network is a network to a server: each direction takes so much longer and keeps its order, and answers have so many
+// bytes per second, of all connections together; 0 for any number.
+type network struct {
+	each time.Duration
+	rate float64
+
+	mu   sync.Mutex
+	free time.Time // when the last answer has passed
+}
+
+func (n *network) to(ctx context.Context, addr string) (net.Listener, error) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
@@ -55,15 +65,26 @@ func delayed(ctx context.Context, addr string, each time.Duration) (net.Listener
 				_ = near.Close()
 				continue
 			}
-			go slowly(far, near, each)
-			go slowly(near, far, each)
+			go n.carry(far, near, false)
+			go n.carry(near, far, true)
 		}
 	}()
 	return ln, nil
 }
 
-// slowly copies from one connection to another one, later.
-func slowly(to, from net.Conn, later time.Duration) {
+// pass is when bytes of an answer have passed.
+func (n *network) pass(bytes int) time.Time {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if now := time.Now(); n.free.Before(now) {
+		n.free = now
+	}
+	n.free = n.free.Add(time.Duration(float64(bytes) / n.rate * float64(time.Second)))
+	return n.free
+}
+
+// carry copies from one connection to another one, later.
+func (n *network) carry(to, from net.Conn, answers bool) {
 	type piece struct {
 		at   time.Time
 		data []byte
@@ -73,9 +94,9 @@ func slowly(to, from net.Conn, later time.Duration) {
 		defer close(pieces)
 		for {
 			b := make([]byte, 64<<10)
-			n, err := from.Read(b)
-			if n > 0 {
-				pieces <- piece{time.Now().Add(later), b[:n]}
+			size, err := from.Read(b)
+			if size > 0 {
+				pieces <- piece{time.Now().Add(n.each), b[:size]}
 			}
 			if err != nil {
 				return
@@ -84,6 +105,9 @@ func slowly(to, from net.Conn, later time.Duration) {
 	}()
 	for p := range pieces {
 		time.Sleep(time.Until(p.at))
+		if answers && n.rate > 0 {
+			time.Sleep(time.Until(n.pass(len(p.data))))
+		}
 		if _, err := to.Write(p.data); err != nil {
 			break
 		}

@@ -101,14 +101,16 @@ func (d *disks) about() string {
 // start looks at what this machine allows. Trials without root say that they did not run.
 func (d *disks) start(_ context.Context, c config) (stop func() error, err error) {
 	d.dir = c.scratch
-	return func() error {
-		var errs []error
-		for _, end := range slices.Backward(d.end) {
-			errs = append(errs, end())
-		}
-		unmount(d.dir)
-		return errors.Join(errs...)
-	}, nil
+	return d.stop, nil
+}
+
+func (d *disks) stop() error {
+	var errs []error
+	for _, end := range slices.Backward(d.end) {
+		errs = append(errs, end())
+	}
+	unmount(d.dir)
+	return errors.Join(errs...)
 }
 
 // need returns an error if filesystems cannot be made here.

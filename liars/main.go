@@ -130,13 +130,21 @@ func (c config) selected(all []family) ([]family, error) {
 	return selected, nil
 }
 
-// update stores results. Those of some rows replace these rows in the stored result of their family.
-func update(c config, all, selected []family, results map[string]result) error {
+// clone is the root of the repository.
+func clone() (string, error) {
 	out, err := exec.Command("git", "rev-parse", "--show-toplevel").Output()
 	if err != nil {
-		return fmt.Errorf("-update runs in a clone: %w", err)
+		return "", fmt.Errorf("this runs in a clone only: %w", err)
 	}
-	root := strings.TrimSpace(string(out))
+	return strings.TrimSpace(string(out)), nil
+}
+
+// update stores results. Those of some rows replace these rows in the stored result of their family.
+func update(c config, all, selected []family, results map[string]result) error {
+	root, err := clone()
+	if err != nil {
+		return err
+	}
 	var signed []result
 	for _, f := range selected {
 		r := results[f.name]

@@ -156,6 +156,11 @@ func page(all []family, by map[string]result) string {
 			f.summary(&b, r)
 		}
 	}
+	for _, f := range all {
+		if r, ok := by[f.name]; ok && f.matrix {
+			f.confusion(&b, r)
+		}
+	}
 	if missing := withoutResult(all, by); len(missing) > 0 {
 		fmt.Fprintf(&b, "\nWithout a stored result: %s.\n", strings.Join(missing, "; "))
 	}
@@ -258,6 +263,40 @@ func (f family) confusion(b *strings.Builder, res result) {
 		}
 		b.WriteByte('\n')
 	}
+	if text := f.sumOfMatrix(res); text != "" {
+		fmt.Fprintf(b, "\n%s\n", text)
+	}
+}
+
+// The goals of all rows of a matrix together.
+const (
+	mostWrong   = 0.05
+	mostUnknown = 0.20
+)
+
+// wrongly counts the trials of planted labels in a matrix, those that named another one, and those that named none.
+func (f family) wrongly(res result) (trials, wrong, undecided int) {
+	for _, r := range f.rows {
+		if c, ok := res.rowOf(r.name); ok && r.plants != "" {
+			trials, wrong, undecided = trials+c.trials(), wrong+c.Cleared, undecided+c.Undecided
+		}
+	}
+	return trials, wrong, undecided
+}
+
+// sumOfMatrix says how often a matrix is wrong.
+func (f family) sumOfMatrix(res result) string {
+	trials, wrong, undecided := f.wrongly(res)
+	if trials == 0 {
+		return ""
+	}
+	share := func(n int) string { return fmt.Sprintf("%d (%.1f %%)", n, 100*float64(n)/float64(trials)) }
+	text := fmt.Sprintf("Of %d planted limits %s got another label (goal: at most %.0f %%) and %s were *unknown* (at most %.0f %%).",
+		trials, share(wrong), mostWrong*100, share(undecided), mostUnknown*100)
+	if res.Rules != "" {
+		text += " The rules are of " + res.Rules + ", and did not change during these trials."
+	}
+	return text
 }
 
 // blind lists the lies that a verdict does not find.

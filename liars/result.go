@@ -17,11 +17,13 @@ import (
 
 // result is what a family gave, as it is stored in results/FAMILY.json.
 type result struct {
-	Family  string   `json:"family"`
-	Date    string   `json:"date"`
-	Commit  string   `json:"commit"`
-	Machine string   `json:"machine"`
-	About   string   `json:"about,omitempty"` // what the trials ran on
+	Family  string `json:"family"`
+	Date    string `json:"date"`
+	Commit  string `json:"commit"`
+	Machine string `json:"machine"`
+	About   string `json:"about,omitempty"` // what the trials ran on
+	// Rules are those that answered, with the commit that changed them last, of families that resume.
+	Rules   string   `json:"rules,omitempty"`
 	Seed    uint64   `json:"seed"`
 	Seconds float64  `json:"seconds"`
 	Rows    []counts `json:"rows"`
@@ -39,8 +41,9 @@ func (r result) rowOf(name string) (counts, bool) {
 
 // with is a result with other rows of a later one, which was made on the same machine.
 func (r result) with(later result) (result, error) {
-	if r.Machine != later.Machine || r.About != later.About || r.Seed != later.Seed {
-		return r, fmt.Errorf("the stored result of %s was made on another machine or with another seed: run all of its rows", r.Family)
+	if r.Machine != later.Machine || r.About != later.About || r.Seed != later.Seed || r.Rules != later.Rules {
+		return r, fmt.Errorf("the stored result of %s was made on another machine, with another seed or by other rules: "+
+			"run all of its rows", r.Family)
 	}
 	r.Rows = slices.Clone(r.Rows)
 	for _, c := range later.Rows {

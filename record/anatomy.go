@@ -68,7 +68,7 @@ func (r *Run) AnatomyServers(of Values) []anatomy.Server {
 	for _, source := range r.serverSources() {
 		get := func(name string) float64 { x, _ := of(source, name); return x }
 		_, has := of(source, "cache.max")
-		s := anatomy.Server{Name: strings.TrimPrefix(source, "server:"), Router: !has,
+		s := anatomy.Server{Name: strings.TrimPrefix(source, "server:"), Router: !has && r.Target.Kind == "mongos",
 			Places: map[anatomy.Place]float64{},
 			Load: get("load.reads") + get("load.writes") +
 				get("load.commands"), CPU: get("cpu.used"), Waited: get("cpu.waiting"),

@@ -112,3 +112,21 @@ func TestLimitStep(t *testing.T) {
 		t.Errorf("a run that measured nothing: %+v", got)
 	}
 }
+
+// A router that does not count the time of its operations serves them nevertheless, and its quota is its own limit.
+func TestLimitStepOfRouter(t *testing.T) {
+	r := observedRun(spec.Durability{Name: "balanced"}, "5.0.9")
+	r.Target.Kind = "mongos"
+	r.Series = append(r.Series, seriesOfServer("server:router:1", map[string]float64{"cpu.limit": 0.2, "cpu.used": 0.2,
+		"cpu.throttled": 0.9})...)
+	s := r.LimitStep()
+	if !s.BlindRouter || !slices.ContainsFunc(s.Resources, func(x limit.Resource) bool {
+		return x.Label == limit.Router && !x.Behind && x.Capacity == 0.2
+	}) {
+		t.Errorf("%v, %+v", s.BlindRouter, s.Resources)
+	}
+	r.Series = append(r.Series, seriesOfServer("server:router:1", map[string]float64{"load.reads": 0.2})...)
+	if r.LimitStep().BlindRouter {
+		t.Error("it counts them")
+	}
+}

@@ -61,6 +61,12 @@ func (l *limitReader) serves(name string) bool {
 	return l.step.Anatomy != nil && slices.Contains(l.step.Anatomy.Servers, name)
 }
 
+// router says whether a server is a router, which has no cache.
+func (l *limitReader) router(source string) bool {
+	_, stores := l.of(source, "cache.max")
+	return !stores && l.r.Target.Kind == "mongos"
+}
+
 // servers sets the signals of the servers, each by the server where it is largest.
 func (l *limitReader) servers(p *PhaseResult) {
 	signals := l.step.Signals
@@ -69,16 +75,22 @@ func (l *limitReader) servers(p *PhaseResult) {
 			signals[name] = x
 		}
 	}
-	cpu := 0.0
+	cpu, waiting := 0.0, 0.0
 	inLab := l.r.Lab != nil
 	for _, source := range l.r.serverSources() {
 		name := strings.TrimPrefix(source, "server:")
+		router := l.router(source)
 		if cores, ok := l.of(source, "cpu.limit"); ok && !inLab { // those of labs are limits of their hosts
-			l.step.Resources = append(l.step.Resources, limit.Resource{Label: limit.CPU,
-				Where: "the control group of " + name, Capacity: cores,
-				Used: l.get(source, "cpu.used"), Throttled: l.get(source, "cpu.throttled"), Waiting: l.get(source,
-					"cpu.waiting"),
-				Behind: !l.serves(name)})
+			x := limit.Resource{Label: limit.CPU, Where: "the control group of " + name, Capacity: cores,
+				Used: l.get(source, "cpu.used"), Throttled: l.get(source, "cpu.throttled"),
+				Waiting: l.get(source, "cpu.waiting"), Behind: !l.serves(name) && !router}
+			if router {
+				x.Label = limit.Router
+			}
+			l.step.Resources = append(l.step.Resources, x)
+		}
+		if _, counts := l.of(source, "load.reads"); router && !counts {
+			l.step.BlindRouter = true
 		}
 		if !l.serves(name) {
 			if lag, ok := l.of(source, "replication.lag"); ok {
@@ -93,9 +105,11 @@ func (l *limitReader) servers(p *PhaseResult) {
 			}
 		}
 		most(limit.SignalRejected, l.get(source, "connections.rejected"))
-		cpu += l.get(source, "cpu.used")
+		cpu, waiting = cpu+l.get(source, "cpu.used"), waiting+l.get(source, "cpu.waiting")
 		if writes := l.get(source, "ended.writes"); writes > 0 {
-			most(limit.SignalConflicts, max(l.get(source, "write_conflicts"), l.get(source, "update_conflicts"))/writes)
+			conflicts := max(l.get(source, "write_conflicts"), l.get(source, "update_conflicts"))
+			done := min(writes, cmp.Or(p.Rates.Achieved, writes)) // those of transactions are tried again
+			most(limit.SignalConflicts, conflicts/done)
 		}
 		if all := l.get(source, "ended.reads") + l.get(source, "ended.writes"); all > 0 {
 			most(limit.SignalPages, l.get(source, "cache.pages_read")/all)
@@ -107,6 +121,9 @@ func (l *limitReader) servers(p *PhaseResult) {
 		most(limit.SignalDirty, l.get(source, "cache.dirty_share"))
 		most(limit.SignalUsed, l.get(source, "cache.used_share"))
 		most(limit.SignalSyncing, min(1, l.get(source, "log.syncs")*l.get(source, "log.sync_time")/1e9))
+	}
+	if waiting > 0 {
+		signals[limit.SignalRunQueue] = waiting
 	}
 	if cpu > 0 && p.Rates.Achieved > 0 {
 		signals[limit.SignalCPUEach] = cpu / p.Rates.Achieved
@@ -187,7 +204,7 @@ func (l *limitReader) machine(name string, waiting float64) {
 			label = limit.DiskWrites
 		}
 		l.step.Resources = append(l.step.Resources, limit.Resource{Label: label, Where: disk + " of " + name,
-			Used: s.Mean, Capacity: 1,
+			Used: s.Mean, Capacity: 1, Time: get("await") / 1e9,
 			Waiting: max(0, get("await")/1e9*(get("reads")+get("writes"))-1)})
 	}
 }
@@ -206,7 +223,7 @@ func (l *limitReader) labHost(name string) {
 		if m.Host != name {
 			continue
 		}
-		x.Behind = x.Behind && !l.serves(m.Address)
+		x.Behind = x.Behind && !l.serves(m.Address) && m.Kind != "mongos"
 		routers = routers && m.Kind == "mongos"
 		x.Waiting += l.get("server:"+m.Address, "cpu.waiting")
 	}

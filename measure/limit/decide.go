@@ -20,6 +20,7 @@ const (
 	falling     = 0.95 // of the highest throughput, below which more load means less
 	grown       = 1.5  // by how much the time in a place grows if operations queue there
 	mostGrowth  = 0.40 // share of the growth of all operations in the place of the queue
+	fewGrowth   = 0.20 // share below which the queue is elsewhere
 	dominates   = 0.50 // share of the service time that is the answer for the latency
 	unexplained = 0.30 // share of the time in servers above which soft limits are unknown
 )
@@ -84,7 +85,7 @@ func newLadder(steps []Step) *ladder {
 	switch {
 	case l.top.Achieved < falling*l.peak:
 		l.shape = Retrograde
-	case l.last >= growing || l.open() && !l.saturated:
+	case !l.open() && l.last >= growing || l.open() && !l.saturated:
 		l.shape = Linear
 	default:
 		l.shape = Flat
@@ -111,7 +112,7 @@ func (l *ladder) throughput() Answer {
 		return Answer{Label: None, Strength: Supported,
 			Evidence: []string{fmt.Sprintf("the throughput still grows with the load (elasticity %.2f)", l.last)}}
 	}
-	for _, rule := range []func() (Answer, bool){l.connections, l.client, l.conflicts, l.resource, l.soft} {
+	for _, rule := range []func() (Answer, bool){l.connections, l.client, l.conflicts, l.queue, l.resource, l.soft} {
 		if a, ok := rule(); ok {
 			return a
 		}
@@ -168,9 +169,13 @@ func inServer(s *Step) (float64, bool) {
 	return s.Anatomy.InServer / s.Achieved, true
 }
 
-// client is true if the load generator is busy and the servers are not slower than at a low load.
+// client is true if the load generator is busy and the servers are not slower than at a low load. Servers that wait for
+// the same cores are slower before they count the time of an operation, so then it is not the load generator alone.
 func (l *ladder) client() (Answer, bool) {
-	if len(l.top.Client) == 0 {
+	waiting, _ := l.signal(SignalRunQueue)
+	if len(l.top.Client) == 0 || slices.ContainsFunc(l.top.Resources, func(r Resource) bool {
+		return r.Label == CPU && r.full() && waiting >= queued*r.Capacity
+	}) {
 		return Answer{}, false
 	}
 	low, known1 := inServer(l.low)
@@ -209,13 +214,29 @@ func (l *ladder) conflicts() (Answer, bool) {
 // full says whether a resource of a member that serves operations is used up.
 func (r Resource) full() bool { return !r.Behind && r.Capacity > 0 && r.Used >= busy*r.Capacity }
 
+// queue is a queue that is no symptom of a resource: most of the growth is in it, and little of it is where operations
+// wait for the resources that are used up.
+func (l *ladder) queue() (Answer, bool) {
+	switch place, _ := l.growth(); place {
+	case anatomy.Locks, anatomy.Conflicts, anatomy.FlowControl, anatomy.PageReads, anatomy.Eviction, anatomy.Replication:
+	default: // tickets are held by operations that wait for a resource, and the rest has no counter
+		return Answer{}, false
+	}
+	for _, r := range l.top.Resources {
+		if r.full() && l.grownIn(placesOf[r.Label]...) >= fewGrowth {
+			return Answer{}, false
+		}
+	}
+	return l.soft()
+}
+
 // resource is the resource that is used up, with a second signal: a quota or a queue, growth in its place, or a limit
-// that lower steps predict.
+// that lower steps predict. Of several it is the one with most growth.
 func (l *ladder) resource() (best Answer, ok bool) {
-	most := 0.0
+	most := -1.0
 	for _, r := range l.top.Resources {
 		stopped := r.Throttled >= throttled && r.Used >= 0.8*r.Capacity
-		if r.Behind || !r.full() && !stopped {
+		if r.Behind || !r.full() && !stopped || l.parallel(r) {
 			continue
 		}
 		evidence := []string{fmt.Sprintf("%.2f of %.2f used", r.Used, r.Capacity)}
@@ -229,15 +250,28 @@ func (l *ladder) resource() (best Answer, ok bool) {
 			evidence = append(evidence,
 				fmt.Sprintf("its use at lower loads predicts a limit of %.0f/s, and %.0f/s were reached", at, l.peak))
 		}
-		if share := l.grownIn(placesOf[r.Label]...); share >= mostGrowth {
+		share := l.grownIn(placesOf[r.Label]...)
+		if share >= mostGrowth {
 			evidence = append(evidence, fmt.Sprintf("%.0f %% of the additional operations wait for it", share*100))
 		}
-		if u := r.Used / r.Capacity; len(evidence) > 1 && u > most {
-			most = u
+		if rank := math.Round(10*share) + min(1, r.Used/r.Capacity)/2; len(evidence) > 1 && rank > most {
+			most = rank
 			best, ok = supported(r.Label, r.Where, evidence...)
 		}
 	}
 	return best, ok
+}
+
+// parallel says that requests of a disk do not take longer than at the lowest load. Then it serves them at the same
+// time, and its utilisation does not show that it is used up.
+func (l *ladder) parallel(r Resource) bool {
+	if r.Label != DiskReads && r.Label != DiskWrites || len(l.steps) < 2 {
+		return false
+	}
+	i := slices.IndexFunc(l.low.Resources, func(o Resource) bool {
+		return o.Where == r.Where && (o.Label == DiskReads || o.Label == DiskWrites)
+	})
+	return i < 0 || r.Time < grown*l.low.Resources[i].Time
 }
 
 // placesOf are the places of operations that wait for a resource.

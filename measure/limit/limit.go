@@ -60,6 +60,8 @@ type Resource struct {
 	// waited for it; 0 if unknown.
 	Throttled float64 `json:"throttled,omitempty"`
 	Waiting   float64 `json:"waiting,omitempty"`
+	// Time is the mean time of a request in seconds, 0 if unknown.
+	Time float64 `json:"time,omitempty"`
 	// Behind says that it is of a member that only replicates.
 	Behind bool `json:"behind,omitempty"`
 }
@@ -80,6 +82,8 @@ type Step struct {
 	Workers  int
 	// Sustained says that the offered rate was achieved, and Missed that an objective was missed.
 	Sustained, Missed bool
+	// BlindRouter says that a router does not count the time of its operations, so that it is part of the network.
+	BlindRouter bool
 	// Client is why the load generator was busy, "" if it was not.
 	Client []string
 	// Latency is the mean response time in seconds.
@@ -108,6 +112,7 @@ const (
 	SignalWaits     = "lock waits per operation"
 	SignalSyncing   = "share of the time in which a sync ran"
 	SignalCPUEach   = "CPU seconds per operation"
+	SignalRunQueue  = "threads of the servers that wait for a core"
 )
 
 // Answer is what limits the throughput, or what most of the latency is.
@@ -136,8 +141,6 @@ type Limit struct {
 	Elasticity *float64 `json:"elasticity,omitempty"`
 	// More is what to do to carry more.
 	More string `json:"more,omitempty"`
-	// Next is the command that would tell more, "" if there is none.
-	Next string `json:"next,omitempty"`
 }
 
 // The shapes.

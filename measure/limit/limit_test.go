@@ -59,14 +59,17 @@ func cpuOf(used float64, change func(*Resource)) func(int, *Step) {
 	}
 }
 
+// diskOf is a disk that always has a request, which takes so many seconds at each step.
+func diskOf(took ...float64) func(int, *Step) {
+	return func(i int, s *Step) {
+		s.Resources = []Resource{{Label: DiskReads, Where: "d", Capacity: 1, Used: 0.99, Waiting: 4, Time: took[i]}}
+	}
+}
+
 // Each case is a limit, or one that looks like it and must not get its label.
 func TestThroughput(t *testing.T) {
 	queue := places{anatomy.Network: 0.3, anatomy.CPU: 1.9, anatomy.RunQueue: 60}
-	for name, tc := range map[string]struct {
-		steps []Step
-		want  Label
-		where string
-	}{
+	for name, tc := range map[string]ladderCase{
 		"all rates were achieved": {[]Step{{Offered: 10, Achieved: 10, Sustained: true}, {Offered: 20, Achieved: 20,
 			Sustained: true}}, None, ""},
 		"workers bring more": {[]Step{{Workers: 1, Achieved: 100}, {Workers: 2, Achieved: 195}, {Workers: 4,
@@ -119,14 +122,65 @@ func TestThroughput(t *testing.T) {
 			Unknown, ""},
 		"one step": {[]Step{{Workers: 8, Achieved: 100, Anatomy: at(queue)}}, Unknown, ""},
 	} {
-		got := Decide(tc.steps).Throughput
-		if got.Label != tc.want || got.Where != tc.where {
-			t.Errorf("%s: %s, want %s: %q", name, got, tc.want, got.Evidence)
-		}
-		if strong := got.Label != Unknown; strong != (got.Strength == Supported) || len(got.Evidence) == 0 ||
-			len(got.Evidence) > 2 {
-			t.Errorf("%s: %+v", name, got)
-		}
+		tc.expect(t, name)
+	}
+}
+
+// Cores and disks that are used up, beside what looks like them.
+func TestResources(t *testing.T) {
+	for name, tc := range map[string]ladderCase{
+		"a lock on busy cores": {open(light, places{anatomy.Locks: 50, anatomy.RunQueue: 5, anatomy.CPU: 1},
+			func(i int, s *Step) {
+				s.Signals[SignalWaits] = 0.8
+				s.Resources = []Resource{{Label: CPU, Where: "h1", Capacity: 2, Used: 2, Waiting: 5}}
+			}), Locks, ""},
+		"locks and a queue at the cores": {open(light, places{anatomy.Locks: 30, anatomy.RunQueue: 20, anatomy.CPU: 1},
+			func(i int, s *Step) {
+				s.Signals[SignalWaits] = 0.8
+				s.Resources = []Resource{{Label: CPU, Where: "h1", Capacity: 2, Used: 2, Waiting: 20}}
+			}), CPU, "h1"},
+		"a disk with a queue on busy cores": {open(light, places{anatomy.PageReads: 50, anatomy.RunQueue: 4},
+			func(i int, s *Step) {
+				diskOf(0.002, 0.003, 0.06)(i, s)
+				s.Resources = append([]Resource{{Label: CPU, Where: "h1", Capacity: 2, Used: 2, Waiting: 4}}, s.Resources...)
+			}), DiskReads, "d"},
+		"a router that does not count its time is no network": {open(light, places{anatomy.Network: 60, anatomy.CPU: 0.6,
+			anatomy.Unexplained: 0.1}, func(_ int, s *Step) { s.BlindRouter = true }), Unknown, ""},
+		"the quota of a router": {open(light, places{anatomy.Network: 60, anatomy.CPU: 0.6}, func(i int, s *Step) {
+			s.BlindRouter = true
+			s.Resources = []Resource{{Label: Router, Where: "r", Capacity: 0.2, Used: 0.0002 * s.Achieved, Throttled: 0.3}}
+		}), Router, "r"},
+		"a disk with a queue": {open(light, places{anatomy.PageReads: 50}, diskOf(0.002, 0.003, 0.06)), DiskReads, "d"},
+		"a disk that serves many requests at once": {open(light, places{anatomy.Unexplained: 50},
+			diskOf(0.005, 0.005, 0.005)), Unknown, ""},
+		"a load generator on the cores of the servers": {open(light, places{anatomy.Network: 60, anatomy.CPU: 0.6}, func(i int,
+			s *Step) {
+			s.Client, s.Signals[SignalRunQueue] = []string{"client-delay"}, 30
+			s.Resources = []Resource{{Label: CPU, Where: "h1", Capacity: 2, Used: 2, Waiting: 30}}
+		}), CPU, "h1"},
+		"a rate that is nearly achieved has a limit": {[]Step{{Offered: 500, Achieved: 500, Sustained: true},
+			{Offered: 1000, Achieved: 930}}, Unknown, ""},
+	} {
+		tc.expect(t, name)
+	}
+}
+
+// ladderCase is a ladder and its answer.
+type ladderCase struct {
+	steps []Step
+	want  Label
+	where string
+}
+
+func (c ladderCase) expect(t *testing.T, name string) {
+	t.Helper()
+	got := Decide(c.steps).Throughput
+	if got.Label != c.want || got.Where != c.where {
+		t.Errorf("%s: %s, want %s: %q", name, got, c.want, got.Evidence)
+	}
+	if strong := got.Label != Unknown; strong != (got.Strength == Supported) || len(got.Evidence) == 0 ||
+		len(got.Evidence) > 2 {
+		t.Errorf("%s: %+v", name, got)
 	}
 }
 

@@ -164,7 +164,8 @@ func (l *ladder) slowest() (name, why string) {
 
 // network is true if the time between client and server grows while neither is busy.
 func (l *ladder) network() (Label, string) {
-	if len(l.top.Client) > 0 || slices.ContainsFunc(l.top.Resources, Resource.full) || l.shape == Retrograde {
+	used := len(l.top.Client) > 0 || slices.ContainsFunc(l.top.Resources, Resource.full)
+	if used || l.top.BlindRouter || l.shape == Retrograde {
 		return Network, ""
 	}
 	low, known1 := inServer(l.low)

@@ -93,9 +93,9 @@ type disk struct{ reads, writes, readSectors, writeSectors, waited, busy float64
 const sector = 512
 
 // disk adds the traffic of a disk that ever had any, with the values of iostat: r/s, w/s, rkB/s, wkB/s, %util and
-// await.
+// await. Loop devices that were never written to are images of packages.
 func (r *rates) disk(values map[string]float64, name string, d disk) {
-	if d.reads+d.writes == 0 || strings.HasPrefix(name, "loop") || strings.HasPrefix(name, "ram") {
+	if d.reads+d.writes == 0 || strings.HasPrefix(name, "loop") && d.writes == 0 || strings.HasPrefix(name, "ram") {
 		return
 	}
 	name = "disk." + name + "."

@@ -100,6 +100,11 @@ func (r *statusReader) derived(doc bson.Raw, values map[string]float64) {
 			values["tickets."+kind+".exhausted"] = toNumber(free <= 0)
 		}
 	}
+	// Until 5.0 at least, this part needs a ticket at once and is empty without one.
+	engine, _ := doc.Lookup("storageEngine", "name").StringValueOK()
+	if _, ok := values["cache.max"]; !ok && engine == "wiredTiger" {
+		values["tickets.read.exhausted"] = 1
+	}
 	if x, ok := residentMiB.Number(doc); ok {
 		values["memory.resident"] = x * (1 << 20)
 	}

@@ -46,6 +46,19 @@ func document(t testing.TB, name string, replace ...string) bson.Raw {
 
 var close6 = cmpopts.EquateApprox(1e-9, 1e-9)
 
+// A server without a free ticket leaves out the statistics of its engine.
+func TestStatusWithoutTicket(t *testing.T) {
+	for engine, want := range map[string]float64{"wiredTiger": 1, "inMemory": 0} {
+		doc, err := bson.Marshal(bson.M{"storageEngine": bson.M{"name": engine}, "wiredTiger": bson.M{}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if values, _ := newStatusReader().read(doc, testNow); values["tickets.read.exhausted"] != want {
+			t.Errorf("%s: %v", engine, values)
+		}
+	}
+}
+
 // The first look has gauges alone; the second one has what happened between them.
 func TestStatusOfOneServer(t *testing.T) {
 	r := newStatusReader()
