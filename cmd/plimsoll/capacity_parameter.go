@@ -11,6 +11,7 @@ import (
 	driver "go.mongodb.org/mongo-driver/v2/mongo"
 
 	"github.com/plimsoll-bench/plimsoll/internal/dial"
+	"github.com/plimsoll-bench/plimsoll/internal/permit"
 	"github.com/plimsoll-bench/plimsoll/lab"
 	"github.com/plimsoll-bench/plimsoll/platform"
 	"github.com/plimsoll-bench/plimsoll/run"
@@ -60,6 +61,9 @@ func capacities(status bson.Raw, what string, share float64) (list []parameter) 
 
 // onMember calls use with a connection to the member.
 func (p *parameters) onMember(ctx context.Context, env *environment, use func(server.Commander) error) error {
+	if err := permit.Check(ctx, permit.Dial, p.Member); err != nil {
+		return err
+	}
 	l, err := findLab(env)(ctx, p.Lab)
 	if err != nil {
 		return err
