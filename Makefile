@@ -68,12 +68,12 @@ groups   = +@env -u PLIMSOLL_TEST_MONGOD $(MAKE) --no-print-directory -j $(PARAL
 # Name and tag of the container image.
 IMAGE   ?= plimsoll:latest
 
-CHECKS  := fmt vet staticcheck darwin vuln rules trust site groups
+CHECKS  := fmt vet staticcheck tools darwin vuln rules trust site groups
 # $(call checks,TARGETS) makes one after the other and says how long each took.
 checks   = @for check in $(1); do start=$$(date +%s); echo "--- make $$check"; $(MAKE) --no-print-directory $$check || exit 1; \
 	echo "--- make $$check: $$(($$(date +%s) - start)) s"; done
 
-.PHONY: all build demo test plain ci smoke mongod proof fmt vet staticcheck vuln rules groups unit race $(UNIT) $(RACE) bench lines man site reference pictures image release darwin engine clean help trust liars
+.PHONY: all build demo test plain ci smoke mongod proof fmt vet staticcheck tools vuln rules groups unit race $(UNIT) $(RACE) bench lines man site reference pictures image release darwin engine clean help trust liars
 
 all: build
 
@@ -129,6 +129,10 @@ vet:
 
 staticcheck:
 	$(TOOL) staticcheck ./...
+
+tools: # the programs that build images and releases are a module of their own
+	$(GO) -C tools vet ./...
+	$(GO) -C tools test ./...
 
 vuln: ## known vulnerabilities in what is called; an unreachable database is said and does not fail
 	@tools/vuln.sh "$(TOOL)" "$(VULNDB)"
@@ -193,7 +197,7 @@ reference: ## docs/reference, generated from the code
 	$(GO) test ./internal/repotest -run '^TestReferenceOfFindings$$' -count=1 -findings
 	$(GO) test ./liars -run '^TestPageIsRendered$$' -count=1 -update
 
-pictures: ## docs/pictures, made of the records in docs/pictures/records and of those that tests write (with chromium)
+pictures: ## docs/pictures, made of the records in docs/pictures/records (with chromium)
 	mkdir -p docs/pictures
 	$(GO) test ./e2e/browser -run '^TestPictures$$' -count=1 -update
 	$(GO) test ./cmd/plimsoll -run '^TestTerminalPicture$$' -count=1 -update

@@ -76,7 +76,7 @@ func (s *sizer) newDemand(w *workloadRuns) (*demand, error) {
 	}
 	if d.p.source == sourceClosed {
 		s.doubt("closed-loop", measure.Warning, "workload %s was measured in a closed loop (no --rate), so its rate is the maximum of %s. Users "+
-			"do not wait for each other, so at that rate their queue grows. For a safe figure use a capacity search, or a run with "+
+			"do not wait for each other, so at that rate their queue grows. For a safe figure search the load line (plimsoll capacity), or use a run with "+
 			"a --rate that holds",
 			w.name, figure.Plural(int(d.p.load), "worker"))
 	}
@@ -334,15 +334,15 @@ func (s *sizer) weigh(d *demand) {
 	need := s.in.Need
 	switch {
 	case d.p.verdict == misses:
-		s.refuse(record.SizeImpossible, fmt.Sprintf("workload %s: at the measured load (%s) %s. Measure at a lower rate, or use a capacity search with this "+
+		s.refuse(record.SizeImpossible, fmt.Sprintf("workload %s: at the measured load (%s) %s. Measure at a lower rate, or search the load line (plimsoll capacity) with this "+
 			"objective. More nodes with less load each may suffice", d.w.name, d.p.describe(), d.p.why))
 		return
 	case d.p.verdict == untold:
 		advice := "Use longer runs, with all operations that have an objective"
 		if d.p.behind {
-			advice = "Measure at a lower rate, or use a capacity search (study)"
+			advice = "Measure at a lower rate, or search the load line (plimsoll capacity)"
 		} else if d.p.source == sourceClosed {
-			advice = "Run it with --rate, or use a capacity search (study)"
+			advice = "Run it with --rate, or search the load line (plimsoll capacity)"
 		}
 		s.refuse(record.SizeUnknown, fmt.Sprintf("workload %s (%s): %s. %s", d.w.name, d.p.describe(), d.p.why, advice))
 		return
@@ -389,7 +389,7 @@ func (p *point) describe() string {
 	text := figure.Rate(stats.Middle(offered)) + "/s offered"
 	switch {
 	case p.source == sourceCapacity:
-		text += ", confirmed by a capacity search"
+		text += ", confirmed by a search of the load line"
 	case p.verdict == holds:
 		text += " and held, so the capacity is at least that"
 	}

@@ -147,6 +147,9 @@ func whyUnusable(r *record.Run) string {
 	case slices.Contains([]string{record.SoftwareEmbedded, record.SoftwareStandIn}, r.Target.Software()):
 		return "another engine (" + record.NotMongoDB(r.Target.Software()) + ") was measured. Its nodes carry another load. " +
 			"Run it against the deployment"
+	case spec.OfDrills(r.Specification.Workload.Name):
+		return "its workload " + r.Specification.Workload.Name + " checks the writes of a drill and is not that of an application. " +
+			"Use a run or a load line of your workload"
 	case len(r.Specification.Load.Stages) > 0:
 		return "its load changes (stages), so there is no single rate. Run it with one rate"
 	}
@@ -250,24 +253,24 @@ func (g *gathered) addCapacity(dir string, s *record.Study) error {
 		return nil
 	}
 	if !c.Confirmed {
-		g.note("capacity-unconfirmed", measure.Warning, "%s: the capacity search did not confirm a rate (%s)", dir, c.Reason)
+		g.note("capacity-unconfirmed", measure.Warning, "%s: the search for the load line did not confirm a rate (%s)", dir, c.Reason)
 	}
 	for _, doubt := range c.Doubts {
-		g.note("capacity-doubtful", measure.Warning, "%s: the capacity is doubtful: %s", dir, doubt)
+		g.note("capacity-doubtful", measure.Warning, "%s: the load line is doubtful: %s", dir, doubt)
 	}
 	if c.AtLeast && c.Confirmed {
-		g.note("capacity-at-least", measure.Note, "%s: the highest allowed rate of the search held, so the capacity is higher, and fewer nodes may suffice", dir)
+		g.note("capacity-at-least", measure.Note, "%s: the highest allowed rate of the search held, so the load line is higher, and fewer nodes may suffice", dir)
 	}
 	for _, step := range c.Steps {
 		if step.Phase != "confirm" || !step.Holds || step.Trial == "" || step.Offered < c.Rate*0.999 || step.Offered > c.Rate*1.001 {
 			continue
 		}
-		path := filepath.Join(dir, step.Trial)
-		r, err := record.OpenRun(path)
+		r, err := record.OpenBelow(dir, step.Trial)
 		if err != nil {
 			return err
 		}
-		if err := g.addRun(trial{dir: path, run: r, confirmed: true, atLeast: c.AtLeast}, s); err != nil {
+		one := trial{dir: filepath.Join(dir, step.Trial), run: r, confirmed: true, atLeast: c.AtLeast}
+		if err := g.addRun(one, s); err != nil {
 			return err
 		}
 	}

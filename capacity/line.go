@@ -34,13 +34,13 @@ func (g *gathered) addLines(dir string) error {
 			continue
 		}
 		for _, doubt := range l.Doubts {
-			g.note("capacity-doubtful", measure.Warning, "%s: the line %s is doubtful: %s", dir, l.Name, doubt)
+			g.note("capacity-doubtful", measure.Warning, "%s: the %s is doubtful: %s", dir, l.Words(), doubt)
 		}
 		switch l.Status { //nolint:exhaustive // the others have no rate
 		case record.LineUndecided:
-			g.note("capacity-unconfirmed", measure.Warning, "%s: the line %s was not confirmed (%s)", dir, l.Name, l.Reason)
+			g.note("capacity-unconfirmed", measure.Warning, "%s: the %s was not confirmed (%s)", dir, l.Words(), l.Reason)
 		case record.LineAtLeast:
-			g.note("capacity-at-least", measure.Note, "%s: the highest rate that was offered held, so the line %s is higher, and fewer nodes may suffice", dir, l.Name)
+			g.note("capacity-at-least", measure.Note, "%s: the highest rate that was offered held, so the %s is higher, and fewer nodes may suffice", dir, l.Words())
 		}
 		step := below(all.Steps, l.Rate)
 		if step == nil {
@@ -111,7 +111,7 @@ func (s *sizer) chooseLine(w *workloadRuns) {
 	w.trials = slices.DeleteFunc(w.trials, func(t trial) bool { return t.line != chosen })
 	switch {
 	case chosen.Name != spec.AllMembersUp:
-		s.reason("A node may fail, so the rate is that of the line %s.", chosen.Name)
+		s.reason("A node may fail, so the rate is that of the %s.", chosen.Words())
 	case failures:
 		s.doubt("line-without-failure", measure.Warning, "a node may fail, but there is no line for that, so the rate is that of all members up. Search one with: plimsoll capacity --while kill:secondary")
 	}

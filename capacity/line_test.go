@@ -1,6 +1,7 @@
 package capacity
 
 import (
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -75,7 +76,7 @@ func TestSizeTakesTheLine(t *testing.T) {
 			s.Answer.Nodes != want.nodes {
 			t.Errorf("%s: %+v, %+v", asked, w, s.Answer)
 		}
-		if failures := !strings.Contains(asked, "failures=0"); strings.Contains(text(s), "line kill:secondary") != failures {
+		if failures := !strings.Contains(asked, "failures=0"); strings.Contains(text(s), "line while kill:secondary") != failures {
 			t.Errorf("%s: %s", asked, text(s))
 		}
 	}
@@ -111,5 +112,17 @@ func TestSizeTakesTheLine(t *testing.T) {
 	})
 	if s := size(t, Input{Records: []string{none}, Need: need(t, "ops=2500,p99<20ms")}); s.Verdict != record.SizeUnknown {
 		t.Errorf("without a line: %s", text(s))
+	}
+}
+
+// A main file that was copied alone gives no size, and the error names what is missing.
+func TestSizeOfAMainFileAlone(t *testing.T) {
+	dir := madeCapacity(t, nil)
+	if err := os.RemoveAll(filepath.Join(dir, record.StepsDir)); err != nil {
+		t.Fatal(err)
+	}
+	_, err := Size(Input{Records: []string{dir}, Need: need(t, "ops=2500,p99<20ms")})
+	if err == nil || !strings.Contains(err.Error(), "lacks steps/2 (file does not exist). Copy the whole directory") {
+		t.Errorf("%v", err)
 	}
 }

@@ -103,6 +103,12 @@ func (p *point) judgeTrial(t trial, objectives []measure.Objective) error {
 		p.behind = true
 		p.worsen(untold, why)
 	}
+	if t.searched != nil {
+		for i, o := range objectives {
+			p.judgeSearched(&p.results[i], o, t)
+		}
+		return nil
+	}
 	if len(objectives) == 0 {
 		return nil
 	}
@@ -111,13 +117,9 @@ func (p *point) judgeTrial(t trial, objectives []measure.Objective) error {
 		return err
 	}
 	if s == nil {
-		return unusable{t.dir + ": its intervals are gone, so objectives cannot be checked"}
+		return unusable{t.dir + ": its latencies (latency.hlog) are missing, so objectives cannot be checked. Copy the whole directory of the record"}
 	}
 	for i, o := range objectives {
-		if t.searched != nil {
-			p.judgeSearched(&p.results[i], o, t)
-			continue
-		}
 		p.judgeObjective(&p.results[i], o, o.Evaluate(s))
 	}
 	return nil
@@ -133,8 +135,8 @@ func (p *point) judgeSearched(to *record.SizeObjective, o measure.Objective, t t
 		return
 	}
 	to.Unknown++
-	p.worsen(untold, fmt.Sprintf("whether %s holds at the line %s is not known, because it was not among the objectives of the search. "+
-		"Search again with --slo %s", o.Text, t.line.Name, o.Text))
+	p.worsen(untold, fmt.Sprintf("whether %s holds at the %s is not known, because it was not among the objectives of the search. "+
+		"Search again with --slo %s", o.Text, t.line.Words(), o.Text))
 }
 
 // fellBehind words how many of the offered operations were not done, "" if enough were. Operations in flight at the end

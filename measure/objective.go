@@ -3,11 +3,11 @@ package measure
 import (
 	"fmt"
 	"math"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/plimsoll-bench/plimsoll/internal/expression"
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/internal/nearest"
 )
@@ -48,8 +48,8 @@ var (
 	knownMetrics = []string{"p50", "p90", "p95", "p99", "p99.9", "p99.99", "max", "mean", "errors", "achieved", "dropped",
 		"not-found", "rate"}
 
-	objectiveForm  = regexp.MustCompile(`^\s*([^<>=\s]+)\s*(<=|>=|=<|=>|==|=|<|>)\s*(\S+)\s*$`)
-	percentileForm = regexp.MustCompile(`^(?:(.+)\.)?(p[0-9]+(?:\.[0-9]+)?)$`)
+	objectiveForm  = expression.New(`^\s*([^<>=\s]+)\s*(<=|>=|=<|=>|==|=|<|>)\s*(\S+)\s*$`)
+	percentileForm = expression.New(`^(?:(.+)\.)?(p[0-9]+(?:\.[0-9]+)?)$`)
 )
 
 // ParseObjectives reads objectives separated by commas: [class.][service.]metric, a comparison and a
@@ -72,7 +72,7 @@ func ParseObjectives(text string) ([]Objective, error) {
 }
 
 func parseObjective(text string) (Objective, error) {
-	m := objectiveForm.FindStringSubmatch(text)
+	m := objectiveForm().FindStringSubmatch(text)
 	if m == nil {
 		return Objective{}, fmt.Errorf("objective %q is not of the form metric<limit, like p99<20ms or errors<0.1%%", text)
 	}
@@ -97,7 +97,7 @@ func parseObjective(text string) (Objective, error) {
 // parseName reads class, kind and metric.
 func (o *Objective) parseName(name string) error {
 	prefix, metric := "", name
-	if m := percentileForm.FindStringSubmatch(name); m != nil {
+	if m := percentileForm().FindStringSubmatch(name); m != nil {
 		prefix, metric = m[1], m[2]
 	} else if i := strings.LastIndexByte(name, '.'); i >= 0 {
 		prefix, metric = name[:i], name[i+1:]
@@ -134,7 +134,7 @@ func (o *Objective) setMetric(metric string) error {
 		o.Unit = UnitTime
 		return nil
 	}
-	if !percentileForm.MatchString(metric) {
+	if !percentileForm().MatchString(metric) {
 		return fmt.Errorf("unknown metric %q%s (known: %s)", metric, nearest.DidYouMean(metric, knownMetrics),
 			strings.Join(knownMetrics, ", "))
 	}

@@ -268,6 +268,14 @@ func (c *Capacity) Line(name string) *LoadLine {
 // SafeLine returns the lowest line that counts, nil if there is none.
 func (c *Capacity) SafeLine() *LoadLine { return c.Line(c.Safe) }
 
+// Words names the line in a sentence: "load line", or "line while kill:primary".
+func (l *LoadLine) Words() string {
+	if l.Name == spec.AllMembersUp {
+		return "load line"
+	}
+	return "line while " + l.Name
+}
+
 // Ended reports whether the search for a line has ended, with any result.
 func (l *LoadLine) Ended() bool { return l.Status != LinePlanned && l.Status != LineRunning }
 

@@ -6,9 +6,9 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"regexp"
 	"slices"
 
+	"github.com/plimsoll-bench/plimsoll/internal/expression"
 	"github.com/plimsoll-bench/plimsoll/internal/safeopen"
 )
 
@@ -41,7 +41,7 @@ func (r *Run) clientCores() (cores float64) {
 
 // clientFile is how files of the clients' records are called in the checksums. The files of a record that was
 // completed stand behind its own checksums.
-var clientFile = regexp.MustCompile(`^clients/[0-9]{2,6}/[A-Za-z0-9_-][A-Za-z0-9._-]*$`)
+var clientFile = expression.New(`^clients/[0-9]{2,6}/[A-Za-z0-9_-][A-Za-z0-9._-]*$`)
 
 // clientFiles lists the files below dir that the checksums of a record of several clients cover.
 func clientFiles(dir string) ([]string, error) {
@@ -75,7 +75,8 @@ func ownFiles(dir, client string) ([]string, error) {
 	}
 	var names []string
 	for _, f := range files {
-		if name := path.Join(client, f.Name()); f.Type().IsRegular() && f.Name() != LockFile && clientFile.MatchString(name) {
+		name := path.Join(client, f.Name())
+		if f.Type().IsRegular() && f.Name() != LockFile && clientFile().MatchString(name) {
 			names = append(names, name)
 		}
 	}

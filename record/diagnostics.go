@@ -9,11 +9,11 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/plimsoll-bench/plimsoll/internal/expression"
 	"github.com/plimsoll-bench/plimsoll/internal/pathname"
 	"github.com/plimsoll-bench/plimsoll/internal/safeopen"
 )
@@ -25,7 +25,7 @@ const DiagnosticsDir = "diagnostic.data"
 const maxDiagnostics = 16 << 20
 
 // diagnosticFile is how diagnostic data are called in the checksums.
-var diagnosticFile = regexp.MustCompile(`^diagnostic\.data/[A-Za-z0-9%_-][A-Za-z0-9%._-]*/metrics\.[A-Za-z0-9._:-]+$`)
+var diagnosticFile = expression.New(`^diagnostic\.data/[A-Za-z0-9%_-][A-Za-z0-9%._-]*/metrics\.[A-Za-z0-9._:-]+$`)
 
 // escapeGlob makes a pattern that matches a path as it is written.
 func escapeGlob(path string) string {

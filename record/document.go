@@ -86,7 +86,11 @@ func OpenBelow(top, name string) (*Run, error) {
 // Below returns the directory name below top, as a suite names those of its parts. It follows no link below top.
 func Below(top, name string) (string, error) {
 	dir, err := safeopen.Dir(top, filepath.ToSlash(name))
-	if err != nil {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "", fmt.Errorf("the record in %s lacks %s (%w). Copy the whole directory of a record, with all that is in it",
+			top, filepath.ToSlash(name), fs.ErrNotExist)
+	case err != nil:
 		return "", fmt.Errorf("cannot read a record in %s: %w", top, err)
 	}
 	return dir, nil

@@ -9,10 +9,10 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"regexp"
 
 	"github.com/klauspost/compress/zstd"
 
+	"github.com/plimsoll-bench/plimsoll/internal/expression"
 	"github.com/plimsoll-bench/plimsoll/internal/pathname"
 	"github.com/plimsoll-bench/plimsoll/internal/redact"
 	"github.com/plimsoll-bench/plimsoll/internal/safeopen"
@@ -29,7 +29,7 @@ const maxLog = 8 << 20
 const maxLogLine = 64 << 10
 
 // logFile is how logs are called in the checksums.
-var logFile = regexp.MustCompile(`^logs/[A-Za-z0-9%_-][A-Za-z0-9%._-]*\.log\.zst$`)
+var logFile = expression.New(`^logs/[A-Za-z0-9%_-][A-Za-z0-9%._-]*\.log\.zst$`)
 
 // LogPart is a stretch of a log file.
 type LogPart struct {
@@ -129,11 +129,11 @@ func (w *RunWriter) copyLines(out io.Writer, in io.Reader) error {
 }
 
 // filesBelow lists the files below dir whose names match, for the checksums of a record.
-func filesBelow(dir, pattern string, name *regexp.Regexp) (names []string, err error) {
+func filesBelow(dir, pattern string, name expression.Lazy) (names []string, err error) {
 	files, err := fs.Glob(os.DirFS(dir), pattern)
 	for _, f := range files {
 		if info, err := os.Lstat(filepath.Join(dir, filepath.FromSlash(f))); err == nil && info.Mode().IsRegular() &&
-			name.MatchString(f) {
+			name().MatchString(f) {
 			names = append(names, f)
 		}
 	}

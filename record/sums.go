@@ -126,8 +126,8 @@ func altered(dir, main string) ([]string, error) {
 		text := strings.TrimRight(string(line), "\r\n")
 		want, name, ok := strings.Cut(text, "  ")
 		if !ok || listed[name] ||
-			name != filepath.Base(name) && !clientFile.MatchString(name) && !logFile.MatchString(name) &&
-				!diagnosticFile.MatchString(name) {
+			name != filepath.Base(name) && !clientFile().MatchString(name) && !logFile().MatchString(name) &&
+				!diagnosticFile().MatchString(name) {
 			return nil, fmt.Errorf("%s: %.80q is not a line of checksums", filepath.Join(dir, SumsFile), text)
 		}
 		listed[name] = true

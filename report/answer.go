@@ -13,6 +13,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
+	"github.com/plimsoll-bench/plimsoll/study/judge"
 )
 
 // comparedAnswer answers in one line which of two sides is faster: "after is 12 % slower than before (p99 of reads;
@@ -59,15 +60,14 @@ func linesAnswer(r *record.ComparisonReport, a, b string) string {
 	var moved, open []string
 	for i := range r.Comparisons {
 		c := &r.Comparisons[i]
-		event, line := strings.CutSuffix("."+c.Metric, ".line")
-		if !line {
+		words := judge.LineWords(c.Metric)
+		switch {
+		case words == "":
 			return ""
+		case c.Adjusted != nil && *c.Adjusted <= 1-r.Confidence:
+			moved = append(moved, c.Note)
 		}
-		name := "the line" + strings.Replace(event, ".", " ", 1)
-		if strings.HasPrefix(c.Note, "the line fell") || strings.HasPrefix(c.Note, "the line rose") {
-			moved = append(moved, strings.Replace(c.Note, "the line", name, 1))
-		}
-		open = append(open, cmp.Or(c.Note, name+" is not known"))
+		open = append(open, cmp.Or(c.Note, "the "+words+" is not known"))
 	}
 	switch {
 	case len(moved) > 0:
@@ -240,9 +240,9 @@ func (x *sidesAnswer) uses() string {
 		use := metricName(c.Metric)
 		switch c.Verdict {
 		case record.Better:
-			better = append(better, use+" ("+amount(c)+")")
+			better = append(better, use+" ("+amount(c)+prefixed("; ", x.interval(c))+")")
 		case record.Worse:
-			worse = append(worse, use+" ("+amount(c)+")")
+			worse = append(worse, use+" ("+amount(c)+prefixed("; ", x.interval(c))+")")
 		case record.Equivalent:
 			same = append(same, use)
 		default:
@@ -284,12 +284,18 @@ func metricNames(list []record.Comparison) string {
 	return listed3(names)
 }
 
+// interval is that of a change in words, "" if it has none: "95 % interval 8 to 16 %".
+func (x *sidesAnswer) interval(c *record.Comparison) string {
+	low, high, ok := changes(c)
+	if !ok {
+		return ""
+	}
+	return figure.Limit(cmp.Or(x.confidence, 0.95)) + " interval " + low + " to " + high
+}
+
 // speed is a change in words: "12 % slower than A (p99 of reads; 95 % interval 8 to 16 %)".
 func (x *sidesAnswer) speed(c *record.Comparison, than string) string {
-	text := metricName(c.Metric)
-	if low, high, ok := changes(c); ok {
-		text += "; " + figure.Limit(cmp.Or(x.confidence, 0.95)) + " interval " + low + " to " + high
-	}
+	text := metricName(c.Metric) + prefixed("; ", x.interval(c))
 	word := amount(c)
 	if strings.HasSuffix(word, " as slow") || strings.HasSuffix(word, " as fast") {
 		return word + prefixed(" as ", than) + " (" + text + ")"

@@ -26,7 +26,8 @@ func change(metric string, verdict record.Verdict, ratio, low, high float64) rec
 }
 
 func sidesOf(n int, list ...record.Comparison) *record.ComparisonReport {
-	return &record.ComparisonReport{Sides: []record.ComparisonSide{{Name: "runs/A", N: n}, {Name: "runs/B", N: n}}, Comparisons: list}
+	return &record.ComparisonReport{Sides: []record.ComparisonSide{{Name: "runs/A", N: n}, {Name: "runs/B", N: n}},
+		Comparisons: list, Confidence: 0.95}
 }
 
 // The first line of a comparison answers which side is faster, or says why it cannot.
@@ -41,17 +42,18 @@ func TestComparedAnswer(t *testing.T) {
 		Severity: measure.Warning}, {What: "target.address", Severity: measure.Note}}
 	errors := change("errors", record.Worse, 0, 0, 0)
 	errors.Ratio, errors.Unit, errors.Difference = nil, measure.UnitShare, numeral(0.02)
-	line := func(metric string, v record.Verdict, note string) record.Comparison {
-		c := change(metric, v, 0.92, 0, 0)
-		c.Note = note
+	line := func(metric string, p float64, note string) record.Comparison {
+		c := change(metric, record.Inconclusive, 0.92, 0, 0)
+		c.Note, c.Adjusted = note, &p
 		return c
 	}
 	for want, r := range map[string]*record.ComparisonReport{
-		"cannot tell from one search each: the line fell by 8 %; the line kill:secondary rose by 9 % from A to B": sidesOf(1,
-			line("line", record.Inconclusive, "the line fell by 8 %"), line("kill:secondary.line", record.Inconclusive, "the line rose by 9 %"),
-			line("index-build.line", record.Inconclusive, "the change is within the intervals")),
-		"cannot tell from one search each: the line all members up is only known to be at least 200": sidesOf(1,
-			line("line", record.Inconclusive, "the line all members up is only known to be at least 200")),
+		"cannot tell from one search each: the load line fell by 8 %; the line while kill:secondary rose by 9 % from A to B": sidesOf(1,
+			line("line", 0.01, "the load line fell by 8 %"), line("kill:secondary.line", 0.01, "the line while kill:secondary rose by 9 %"),
+			line("index-build.line", 0.4, "the change is within the intervals")),
+		"cannot tell from one search each: the load line is only known to be at least 200 in A": sidesOf(1,
+			line("line", 0.4, "the load line is only known to be at least 200 in A")),
+		"cannot tell from one search each: the line while kill:secondary is not known": sidesOf(1, line("kill:secondary.line", 0.4, "")),
 		"B is 12 % slower than A (p99 of reads; 95 % interval 8 to 16 %), 14 runs each": sidesOf(14,
 			change("throughput", record.Equivalent, 1, 0.99, 1.01), change("read.p99", record.Worse, 1.12, 1.08, 1.16)),
 		"B is 12 % slower than A (throughput; 95 % interval 8 to 16 %), 14 runs each": sidesOf(14,
@@ -74,10 +76,10 @@ func TestComparedAnswer(t *testing.T) {
 		"cannot tell: one run on a side; B was 20 % slower (throughput), 1 run each":                           apart,
 		"cannot tell: the sides did not run in turn often enough; B was 20 % slower (throughput), 6 runs each": many,
 		"A and B cannot be compared: they differ in durability.name, target.version":                           refused,
-		"B is better for the journal (2.50 times as fast), worse for checkpoints (20 % slower), no difference for random reads, 14 probes each": sidesOf(14,
+		"B is better for the journal (2.50 times as fast; 95 % interval 2.00 to 3.00 times), worse for checkpoints (20 % slower; 95 % interval 10 to 30 %), no difference for random reads, 14 probes each": sidesOf(14,
 			change("journal", record.Better, 2.5, 2, 3), change("checkpoint", record.Worse, 1.2, 1.1, 1.3),
 			change("random-reads", record.Equivalent, 1, 0.99, 1.01)),
-		"B is worse for the journal (2.00 times as slow), cannot tell for random reads, checkpoints not measured, 14 probes each": sidesOf(14,
+		"B is worse for the journal (2.00 times as slow; 95 % interval 1.67 to 2.50 times), cannot tell for random reads, checkpoints not measured, 14 probes each": sidesOf(14,
 			change("journal", record.Worse, 0.4999, 0.4, 0.6), change("random-reads", record.Inconclusive, 1.1, 0.9, 1.3)),
 	} {
 		if got := strings.ReplaceAll(comparedAnswer(r), "; no difference", ", no difference"); normal(got) != normal(want) {

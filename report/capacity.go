@@ -32,7 +32,10 @@ func capacityKind() *kind {
 			return
 		}
 		run := c.Specification.Run
-		e.Title, e.Labels, e.Lab = c.Specification.Name, c.Specification.Labels, labOf(run.Target)
+		if name := c.Specification.Name; name != record.KindCapacity { // its default
+			e.Title = name
+		}
+		e.Labels, e.Lab = c.Specification.Labels, labOf(run.Target)
 		e.loaded(run.Target, capacitySoftware(c), run.Workload)
 	})
 	return k
@@ -85,7 +88,7 @@ func capacityDocument(c *record.Capacity, on *capacityFiles) *Document {
 		}
 	}
 	if p := c.Now; p != nil && p.Share != nil && *p.Share >= 1 {
-		d.Findings = append(d.Findings, Point{Warn, "warning", "the present load is above the line " + p.Line + ": " + presentShare(p)})
+		d.Findings = append(d.Findings, Point{Warn, "warning", "the present load is above the load line " + lineName(p.Line) + ": " + presentShare(p)})
 	}
 	if d.Grade == Good && (c.Conclude() != record.Satisfied || len(d.Findings) > len(validity)) {
 		d.Grade = Warn
@@ -153,12 +156,12 @@ func capacityTiles(c *record.Capacity) (tiles []Tile) {
 	if l := c.SafeLine(); l != nil && l.Low != nil {
 		note := "the low end of the line"
 		if len(c.Lines) > 1 {
-			note = "the low end of the lowest line that counts, " + l.Name
+			note = "the low end of the lowest line that counts, " + lineName(l.Name)
 		}
 		tiles = append(tiles, Tile{"Safe load", safeRate(l) + " ops/s", note})
 	}
 	if l := c.SafeLine(); l != nil && l.Name != spec.AllMembersUp {
-		add("Lowest line", l.Name, l)
+		add("Lowest line", lineName(l.Name), l)
 	}
 	add("All members up", "", c.Line(spec.AllMembersUp))
 	if p := c.Now; p != nil {
@@ -181,10 +184,13 @@ func intervalWords(l *record.LoadLine) string { return strings.Trim(lineInterval
 // linesSection are the lines with their limits and what each event cost.
 func linesSection(c *record.Capacity) Section {
 	s := Section{ID: "lines", Title: "load lines", Table: &Table{Left: 1, Last: 1,
-		Header: []string{"line", "ops/s", "interval", "outage", "redundancy back", "writes lost", "counts", "limit"}}}
+		Header: []string{"load line", "ops/s", "interval", "outage", "redundancy back", "writes lost", "counts", "limit"}}}
 	for i := range c.Lines {
 		l := &c.Lines[i]
-		rate, interval := "-", cmp.Or(intervalWords(l), "-")
+		rate, interval := "-", cmp.Or(lineEnds(l), "-")
+		if l.Confidence > 0 {
+			s.Table.Header[2] = figure.Limit(l.Confidence) + " interval" // the same for all lines
+		}
 		if l.Has() {
 			rate = lineRate(l)
 		}
@@ -196,7 +202,7 @@ func linesSection(c *record.Capacity) Section {
 		if slices.ContainsFunc(c.Lines, func(l record.LoadLine) bool { return !l.Counts }) {
 			counts = yesNo(l.Counts)
 		}
-		s.Table.row(l.Name, rate, interval, outage, recovery, lost, counts,
+		s.Table.row(lineName(l.Name), rate, interval, outage, recovery, lost, counts,
 			cmp.Or(l.Problem, l.Reason, string(l.Status)))
 	}
 	if c.Safe != "" && len(c.Lines) > 1 {
@@ -285,7 +291,7 @@ func capacityAnswer(c *record.Capacity) string {
 	rate, interval := figure.Rate(l.Rate), lineInterval(l)
 	if l.Status == record.LineFound && l.Low != nil {
 		verb, rate = "safely carries ", safeRate(l)
-		interval = fmt.Sprintf(" (its line is at %s; %s)", figure.Rate(l.Rate), intervalWords(l))
+		interval = fmt.Sprintf(" (its load line is at %s; %s)", figure.Rate(l.Rate), intervalWords(l))
 	}
 	return "The deployment " + verb + disclosed(rate+" operations/s", capacitySoftware(c)) + " with " + with + interval +
 		while(c, l) + prefixed("; now ", presentBrief(c.Now))
@@ -308,17 +314,33 @@ func while(c *record.Capacity, l *record.LoadLine) string {
 	if l.Name == spec.AllMembersUp {
 		return ", with all members up"
 	}
-	return " while " + l.Name
+	return " " + lineName(l.Name)
+}
+
+// lineName is the condition of a line: "all members up", "while kill:primary".
+func lineName(name string) string {
+	if name == spec.AllMembersUp {
+		return name
+	}
+	return "while " + name
 }
 
 func lineInterval(l *record.LoadLine) string {
+	if l.Low == nil {
+		return ""
+	}
+	return fmt.Sprintf(" (%s: %s)", figure.Limit(l.Confidence), lineEnds(l))
+}
+
+// lineEnds are the ends of the interval of a line, "" if it has none.
+func lineEnds(l *record.LoadLine) string {
 	switch {
 	case l.Low == nil:
 		return ""
 	case l.High == nil:
-		return fmt.Sprintf(" (%s: %s or more)", figure.Limit(l.Confidence), figure.Rate(*l.Low))
+		return figure.Rate(*l.Low) + " or more"
 	}
-	return fmt.Sprintf(" (%s: %s to %s)", figure.Limit(l.Confidence), figure.Rate(*l.Low), figure.Rate(*l.High))
+	return figure.Rate(*l.Low) + " to " + figure.Rate(*l.High)
 }
 
 func capacityTitle(c *record.Capacity) string {
@@ -414,6 +436,8 @@ func capacityNext(c *record.Capacity) Next {
 			"a workload of the present operations, to measure their line"}
 	case p == nil && mongo(c.Specification.Run.Target) && Disclosure(capacitySoftware(c)) == "":
 		return Next{"plimsoll capacity DIR --now", "how much of it the deployment has now"}
+	case Disclosure(capacitySoftware(c)) != "": // it gives no size of a MongoDB
+		return reportNext()
 	}
 	need := fmt.Sprintf("ops=%.0f,%s", 2*l.Rate, strings.Join(c.Objectives, ","))
 	return Next{"plimsoll size DIR --need " + shellword.Quote(need), "nodes for twice the load"}
@@ -475,15 +499,15 @@ func hullFigure(c *record.Capacity) *Figure {
 	for i := range c.Lines {
 		l := &c.Lines[i]
 		if !l.Has() {
-			missing = append(missing, l.Name)
+			missing = append(missing, lineName(l.Name))
 			continue
 		}
-		x := chart.HullLine{At: l.Rate, Low: or(l.Low), High: or(l.High), Name: lineRate(l) + "  " + l.Name,
+		x := chart.HullLine{At: l.Rate, Low: or(l.Low), High: or(l.High), Rate: lineRate(l), Name: lineName(l.Name),
 			Disc: l.Name == c.Safe, Dashed: !l.Counts}
 		if !l.Counts {
 			x.Text = "does not count"
 		}
-		text := fmt.Sprintf("%s: %s operations/s%s", l.Name, lineRate(l), lineInterval(l))
+		text := fmt.Sprintf("%s: %s operations/s%s", lineName(l.Name), lineRate(l), lineInterval(l))
 		if x.Disc {
 			text += ", the lowest line that counts"
 		}
@@ -547,7 +571,7 @@ func lineCurve(c *record.Capacity, l *record.LoadLine, id string) *Figure {
 	if len(path.X) < 2 {
 		return nil
 	}
-	x := &chart.XY{Frame: chart.Frame{ID: id + "-curve", Title: "Latency over throughput, " + l.Name},
+	x := &chart.XY{Frame: chart.Frame{ID: id + "-curve", Title: "Latency over throughput, " + lineName(l.Name)},
 		X: chart.Axis{Label: fmt.Sprintf("offered operations per second; n = %s", figure.Plural(len(path.X), "step")), Unit: chart.PerSecond,
 			Zero: true},
 		Y: chart.Axis{Label: "p99 of the response time (logarithmic)", Unit: chart.Nanoseconds, Log: true}, Height: 300,

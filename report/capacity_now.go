@@ -107,7 +107,7 @@ func presentFirst(c *record.Capacity) string {
 	p := c.Now
 	text := Capitalised(presentBrief(p))
 	if l := c.Line(p.Line); l != nil {
-		text = strings.Replace(text, "of the line", "of the line "+l.Name+" ("+lineRate(l)+" ops/s)", 1)
+		text = strings.Replace(text, "of the line", "of the load line "+lineName(l.Name)+" ("+lineRate(l)+" ops/s)", 1)
 	}
 	return text + prefixed(". The share is ", presentRange(p)) + "."
 }

@@ -33,7 +33,7 @@ func TestCapacityMarkdown(t *testing.T) {
 // The first line answers how much, the last names the next command.
 func TestCapacityFirstAndLastLine(t *testing.T) {
 	d := Of(recordtest.Capacity{}.Record())
-	if want := "The deployment safely carries 2,945 operations/s with p99<20ms, errors<0.1% (its line is at 3,100; 95 %: 2,945 to 3,240)"; d.Answer != want {
+	if want := "The deployment safely carries 2,945 operations/s with p99<20ms, errors<0.1% (its load line is at 3,100; 95 %: 2,945 to 3,240)"; d.Answer != want {
 		t.Errorf("the answer is %q, want %q", d.Answer, want)
 	}
 	if !strings.Contains(d.Sure, "7 steps, 5 trials near the answer; the probability that the answer is wrong by more than 5 % is 4 %") {
@@ -105,7 +105,7 @@ func TestPresentLoadWords(t *testing.T) {
 	above := 1.2
 	p.Share = &above
 	if d := Of(c); d.Grade != Warn || !slices.ContainsFunc(d.Findings, func(p Point) bool {
-		return strings.Contains(p.Text, "above the line")
+		return strings.Contains(p.Text, "above the load line")
 	}) {
 		t.Errorf("a load above the line is %s, with %v", d.Grade, d.Findings)
 	}
@@ -194,7 +194,7 @@ func TestCapacityWithALineWithoutRate(t *testing.T) {
 		t.Errorf("%s %q %+v", d.Grade, d.Answer, d.Short)
 	}
 	single, several := linesSection(recordtest.Capacity{}.Record()).Table.Header, d.Summary.Header
-	if got := strings.Join(single, ", "); got != "line, ops/s, interval, limit" || slices.Contains(several, "counts") {
+	if got := strings.Join(single, ", "); got != "load line, ops/s, 95 % interval, limit" || slices.Contains(several, "counts") {
 		t.Errorf("without events, the columns are %s; with events %q", got, several)
 	}
 	l.Counts = false

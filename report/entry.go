@@ -50,7 +50,7 @@ func EntryOf(r record.Result) (Entry, map[string]string) {
 			e.Title += ": " + d.Answer
 		}
 		if len(d.Tiles) > 0 {
-			figure = join(" ", d.Tiles[0].Value, d.Tiles[0].Name)
+			figure = join(" ", d.Tiles[0].Value, lower(d.Tiles[0].Name))
 		}
 	}
 	if k.list != nil {

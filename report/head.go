@@ -165,7 +165,7 @@ func runSummary(r *record.Run) *Table {
 func studyAnswer(s *record.Study, h objectiveCounts) string {
 	capacity, changes := "", verdictCounts(s.Comparisons)
 	if s.Capacity != nil {
-		capacity = "capacity " + disclosed(capacityText(s.Capacity), s.Base.Target)
+		capacity = "load line " + disclosed(capacityText(s.Capacity), s.Base.Target)
 	}
 	if best := largestChange(s.Comparisons); best != nil {
 		changes = fmt.Sprintf("%s: %s %s at %s", best.Verdict, heading(best.Metric), changeText(best), best.Configuration)

@@ -151,7 +151,7 @@ func sizeWorkloads(r *record.Sizing) Section {
 			needed, on = figure.Significant(*w.Needed), w.Assumption
 		}
 		s.Table.row(w.Workload, figure.Rate(w.Rate), span(w.Low, w.High, measure.UnitRate), strconv.Itoa(w.N),
-			cmp.Or(map[string]string{"capacity": "capacity search", "open": "offered rate"}[w.Source], "closed loop"), strconv.Itoa(w.Nodes), strconv.Itoa(w.Copies),
+			cmp.Or(map[string]string{"capacity": "load line", "open": "offered rate"}[w.Source], "closed loop"), strconv.Itoa(w.Nodes), strconv.Itoa(w.Copies),
 			needed, nodesSpan(w.NeededLow, w.NeededHigh), on)
 	}
 	return s

@@ -65,14 +65,14 @@ func capacityFigure(c *record.CapacityResult, id string) *Figure {
 		to.X, to.Y, to.Notes = append(to.X, x), append(to.Y, s.Offered), append(to.Notes, words)
 	}
 	x := &chart.XY{
-		Frame: chart.Frame{ID: id + "-search", Title: "Search for the capacity"},
+		Frame: chart.Frame{ID: id + "-search", Title: "Search for the load line"},
 		X: chart.Axis{Label: fmt.Sprintf("trials in their order; n = %d", len(c.Steps)), Low: 0.5,
 			High: float64(len(c.Steps)) + 0.5, Ticks: orderTicks(len(c.Steps))},
 		Y:      chart.Axis{Label: "offered operations per second", Unit: chart.PerSecond, Zero: true},
 		Series: []chart.Series{path, holds, missed}, Height: 240,
 	}
 	if c.Rate > 0 {
-		x.Limits = []chart.Limit{{Y: c.Rate, Text: "capacity " + figure.Rate(c.Rate) + "/s", Left: true}}
+		x.Limits = []chart.Limit{{Y: c.Rate, Text: "load line " + figure.Rate(c.Rate) + "/s", Left: true}}
 	}
 	x.Description = fmt.Sprintf("Offered rates in the order in which they were tried. %s", c.Reason)
 	return newFigure(x, "", nil)

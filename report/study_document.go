@@ -47,7 +47,7 @@ func studyDocument(s *record.Study, on *studyFiles) *Document {
 	}
 	asked := s.Specification
 	d.Facts = Facts(
-		"capacity", capacity,
+		"load line", capacity,
 		"comparisons", comparisonsText(s.Comparisons),
 		"engine", s.Engine,
 		"base", baseText(s.Base),
@@ -157,7 +157,7 @@ func (v *studyView) tiles() []Tile {
 	s := v.study
 	var list []Tile
 	if c := s.Capacity; c != nil {
-		t := Tile{"Capacity", figure.Rate(c.Rate) + " ops/s", "confirmed by fresh trials; measured, not extrapolated"}
+		t := Tile{"Load line", figure.Rate(c.Rate) + " ops/s", "confirmed by fresh trials; measured, not extrapolated"}
 		switch {
 		case c.Rate == 0:
 			t.Value, t.Note = "none", "not even the lowest rate held the objectives"

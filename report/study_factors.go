@@ -12,6 +12,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/spec"
+	"github.com/plimsoll-bench/plimsoll/study/judge"
 )
 
 // factors are the tables of the levels: one per factor where one is changed at a time, one of all combinations of a
@@ -159,6 +160,9 @@ func (v *studyView) change(configuration string, s *Section) []string {
 func heading(name string) string {
 	if name == "throughput" {
 		return "ops/s"
+	}
+	if words := judge.LineWords(name); words != "" {
+		return words
 	}
 	class, rest := splitMetric(name)
 	rest = strings.Replace(rest, "service.", "service ", 1)

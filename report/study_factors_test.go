@@ -76,7 +76,7 @@ func TestProceduresAlone(t *testing.T) {
 		Trials: []record.Trial{{Number: 1, Attempt: 1, Configuration: "baseline", Kind: record.TrialSearch,
 			Status: record.TrialDone}},
 		Capacity: &record.CapacityResult{Objectives: []string{"p99<1s"}, Rate: 900, Confirmed: true}}
-	if got := studyTitle(s); got != "study: capacity in 1 trial" {
+	if got := studyTitle(s); got != "study: load line in 1 trial" {
 		t.Errorf("%q", got)
 	}
 	for _, section := range Of(s).Sections {

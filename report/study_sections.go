@@ -22,7 +22,7 @@ func studyTitle(s *record.Study) string {
 			names = append(names, s.Procedures[i].Name)
 		}
 		if s.Capacity != nil {
-			names = append(names, "capacity")
+			names = append(names, "load line")
 		}
 		searches := "nothing yet"
 		if len(names) > 0 {
@@ -30,11 +30,30 @@ func studyTitle(s *record.Study) string {
 		}
 		return name + ": " + searches + statusText(s)
 	}
-	text := fmt.Sprintf("%s: %s, %s", name, figure.Plural(len(s.Configurations), "configuration"), figure.Plural(planned, "trial"))
+	compared := cmp.Or(sidesText(s), figure.Plural(len(s.Configurations), "configuration"))
+	text := fmt.Sprintf("%s: %s, %s", name, compared, figure.Plural(planned, "trial"))
 	if done < planned {
 		text += fmt.Sprintf(" (%d done)", done)
 	}
 	return text + statusText(s)
+}
+
+// sidesText names what the two sides of a study until decided are, "" for other studies, and for sides that differ in
+// many settings: "A (durability.name=durable) and B (durability.name=balanced)".
+func sidesText(s *record.Study) string {
+	const most = 2
+	asked := s.Specification
+	if !asked.UntilDecided || len(asked.Factors) != 1 || len(asked.Factors[0].Levels) != 2 {
+		return ""
+	}
+	var names []string
+	for _, l := range asked.Factors[0].Levels {
+		if len(l.Set) == 0 || len(l.Set) > most {
+			return ""
+		}
+		names = append(names, l.Name+" ("+setText(l.Set)+")")
+	}
+	return strings.Join(names, " and ")
 }
 
 func statusText(s *record.Study) string {
@@ -234,7 +253,7 @@ func capacityText(c *record.CapacityResult) string {
 
 func capacitySection(c *record.CapacityResult) Section {
 	text := capacityText(c)
-	s := Section{ID: "capacity", Title: "capacity: " + text, Lines: []string{"objectives: " + strings.Join(c.Objectives, ", "), "reason: " + c.Reason},
+	s := Section{ID: "capacity", Title: "load line: " + text, Lines: []string{"objectives: " + strings.Join(c.Objectives, ", "), "reason: " + c.Reason},
 		Table: &Table{Header: []string{"phase", "offered/s", "achieved/s", "p99", "errors", "holds", "missed"}, Left: 1, Last: 2}}
 	if c.Low != nil {
 		s.Lines = append(s.Lines, "achieved, lower end of the interval: "+figure.Rate(*c.Low)+" ops/s")

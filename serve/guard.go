@@ -9,11 +9,11 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/plimsoll-bench/plimsoll/internal/expression"
 	"github.com/plimsoll-bench/plimsoll/internal/safeopen"
 )
 
@@ -119,7 +119,7 @@ func (g *Guard) add(scheme, host string) {
 }
 
 // hostName is a DNS name or an IPv4 address.
-var hostName = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$`)
+var hostName = expression.New(`^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$`)
 
 // originOf reads a name: a scheme, a host and perhaps a port, as in the address bar of a browser.
 func originOf(name string) (*url.URL, error) {
@@ -132,7 +132,7 @@ func originOf(name string) (*url.URL, error) {
 	if u.String() != u.Scheme+"://"+u.Host {
 		return nil, wrong
 	}
-	if !hostName.MatchString(u.Hostname()) && net.ParseIP(u.Hostname()) == nil {
+	if !hostName().MatchString(u.Hostname()) && net.ParseIP(u.Hostname()) == nil {
 		return nil, wrong
 	}
 	if _, port, found := strings.Cut(strings.TrimPrefix(u.Host, "["+u.Hostname()+"]"), ":"); found {

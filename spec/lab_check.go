@@ -4,9 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/plimsoll-bench/plimsoll/internal/expression"
 )
 
 // The limits of a lab: what one machine can bear, and what MongoDB allows.
@@ -28,7 +29,7 @@ const (
 // namespaces.
 const LabNamePattern = `^[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?$`
 
-var labName = regexp.MustCompile(LabNamePattern)
+var labName = expression.New(LabNamePattern)
 
 // DeviceClasses are the names of the device classes that disks can imitate; see lab/faultfs.
 func DeviceClasses() []string {
@@ -37,7 +38,7 @@ func DeviceClasses() []string {
 
 // CheckLabName checks that a name can be that of a lab.
 func CheckLabName(name string) error {
-	if labName.MatchString(name) {
+	if labName().MatchString(name) {
 		return nil
 	}
 	return fmt.Errorf("name: %q is not a name for a lab. Use up to 32 lower-case letters, digits and hyphens, such as three-members", name)

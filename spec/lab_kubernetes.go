@@ -4,7 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"regexp"
+
+	"github.com/plimsoll-bench/plimsoll/internal/expression"
 )
 
 // LabKubernetes is the mode of hosts that are the nodes of a Kubernetes.
@@ -44,8 +45,8 @@ var (
 // name returns whether a text has a pattern and at most longest bytes. A pattern that counts to 253 takes a millisecond
 // to compile, at every start.
 func name(longest int, pattern string) func(string) bool {
-	re := regexp.MustCompile(pattern)
-	return func(s string) bool { return len(s) <= longest && re.MatchString(s) }
+	re := expression.New(pattern)
+	return func(s string) bool { return len(s) <= longest && re().MatchString(s) }
 }
 
 func (s *Lab) checkPods() error {

@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"io"
 	"reflect"
-	"regexp"
 	"strings"
 	"sync"
 
 	"go.yaml.in/yaml/v4"
 
+	"github.com/plimsoll-bench/plimsoll/internal/expression"
 	"github.com/plimsoll-bench/plimsoll/internal/nearest"
 )
 
@@ -71,12 +71,12 @@ func parseYAML(text string) (*yaml.Node, error) {
 }
 
 // anchor matches the YAML library's error for a text that begins with an asterisk. The text may be a password.
-var anchor = regexp.MustCompile(`unknown anchor '.*' referenced`)
+var anchor = expression.New(`unknown anchor '.*' referenced`)
 
 // oneLine strips the frame of the YAML library's errors, and adds the next step to two of them.
 func oneLine(err error) string {
 	s := strings.TrimPrefix(err.Error(), "yaml: ")
-	s = anchor.ReplaceAllLiteralString(s, "a value begins with *, which refers to an anchor that does not exist. Such a text needs quotation marks")
+	s = anchor().ReplaceAllLiteralString(s, "a value begins with *, which refers to an anchor that does not exist. Such a text needs quotation marks")
 	if strings.Contains(s, "mapping values are not allowed") {
 		s += ". A value that ends in a colon (null:), or has a colon and a space in it, needs quotation marks"
 	}

@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/plimsoll-bench/plimsoll/internal/expression"
 	"github.com/plimsoll-bench/plimsoll/internal/nearest"
 )
 
@@ -36,7 +36,7 @@ func suiteNeeds() []string { return append([]string{"root", "md", "lvm"}, Capabi
 var suiteGives = []string{"load.workers", "load.duration", "load.operations", "load.rate"}
 
 // partName is what a directory and a heading can be called.
-var partName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+var partName = expression.New(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
 // Validate says what is wrong with a suite, with a line per mistake that names the part and the key.
 func (s Suite) Validate() error {
@@ -119,7 +119,7 @@ func (p *Part) mistakes() []error {
 	switch name := p.NameOf(); {
 	case name == "":
 		bad("name: a probe needs one: there is no file whose name it could have")
-	case !partName.MatchString(name):
+	case !partName().MatchString(name):
 		bad("name: %q cannot be the name of a directory everywhere: take letters, digits, . _ and -, 64 at most", name)
 	}
 	for _, need := range p.Needs {

@@ -268,7 +268,7 @@ func (e *estimator) procedures() {
 		e.Procedures += float64(n) * with(c.Duration)
 		e.Guessed += float64(n) * with(c.Duration)
 		most := int(c.Steps) + 1
-		e.assume("the capacity search takes about %s if results are steady. If they scatter, it may take up to %d, which is %s "+
+		e.assume("the search for the load line takes about %s if results are steady. If they scatter, it may take up to %d, which is %s "+
 			"more than estimated", figure.Plural(n, "trial"), most, figure.Duration(time.Duration(float64(most-n)*with(c.Duration)*1e9)))
 	}
 }

@@ -129,7 +129,7 @@ func (p *Plan) checkCapacity(c *spec.CapacitySearch) error {
 				figure.Count(int64(float64(c.To)*seconds)), duration(math.Ceil(spare*need/float64(c.To)))))
 		case c.From > 0 && float64(c.From)*seconds < need:
 			p.Notes = append(p.Notes, fmt.Sprintf("procedures.capacity: %s needs %s operations, so trials of %v cannot confirm a "+
-				"capacity below %s/s. A duration of %v can, from %s/s on", o.Text, figure.Count(int64(need)), l.Duration,
+				"load line below %s/s. A duration of %v can, from %s/s on", o.Text, figure.Count(int64(need)), l.Duration,
 				figure.Rate(need/seconds), duration(math.Ceil(spare*need/float64(c.From))), figure.Rate(float64(c.From))))
 		}
 	}

@@ -56,7 +56,7 @@ procedures: {capacity: {from: 100, to: 400, duration: 500ms}}`, "procedures.capa
 run: {target: "null:"}
 objectives: [p99<1s]
 procedures: {capacity: {from: 100, duration: 500ms}}`)
-	if text := strings.Join(p.Notes, "\n"); !strings.Contains(text, "cannot confirm a capacity below 736/s. A duration of 5s can") {
+	if text := strings.Join(p.Notes, "\n"); !strings.Contains(text, "cannot confirm a load line below 736/s. A duration of 5s can") {
 		t.Errorf("notes %q", text)
 	}
 }

@@ -4,11 +4,11 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"regexp"
 	"strings"
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/disk"
+	"github.com/plimsoll-bench/plimsoll/internal/expression"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
@@ -42,7 +42,7 @@ func probeSpec(dir string, p spec.PartProbe) (record.ProbeSpec, error) {
 	return s, disk.Check(&s)
 }
 
-var notInLabs = regexp.MustCompile(`[^a-z0-9-]+`)
+var notInLabs = expression.New(`[^a-z0-9-]+`)
 
 // probeLab is the lab of a probe: one volume and nothing else.
 func probeLab(part string, p spec.PartProbe) (spec.Lab, error) {
@@ -54,7 +54,7 @@ func probeLab(part string, p spec.PartProbe) (spec.Lab, error) {
 
 func probeLabName(part string) string {
 	const longest = 26 // of the 32 of a name
-	name := strings.Trim(notInLabs.ReplaceAllString(strings.ToLower(part), "-"), "-")
+	name := strings.Trim(notInLabs().ReplaceAllString(strings.ToLower(part), "-"), "-")
 	return "probe-" + name[:min(len(name), longest)]
 }
 

@@ -8,10 +8,10 @@ import (
 	"maps"
 	"path"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/plimsoll-bench/plimsoll/internal/expression"
 	"github.com/plimsoll-bench/plimsoll/internal/safeopen"
 	"github.com/plimsoll-bench/plimsoll/published"
 	"github.com/plimsoll-bench/plimsoll/record"
@@ -217,7 +217,7 @@ func combinations(each map[string][]any) []map[string]any {
 	return list
 }
 
-var notInNames = regexp.MustCompile(`[^A-Za-z0-9._-]+`)
+var notInNames = expression.New(`[^A-Za-z0-9._-]+`)
 
 // with is a copy of a part in which keys of its run are set.
 func (p Piece) with(set map[string]any) (Piece, error) {
@@ -227,7 +227,7 @@ func (p Piece) with(set map[string]any) (Piece, error) {
 	p.Set = set
 	suffix := ""
 	for _, key := range slices.Sorted(maps.Keys(set)) {
-		suffix += "-" + notInNames.ReplaceAllString(fmt.Sprint(set[key]), "-")
+		suffix += "-" + notInNames().ReplaceAllString(fmt.Sprint(set[key]), "-")
 	}
 	p.Name += suffix
 	var run *spec.Run

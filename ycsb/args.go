@@ -64,6 +64,7 @@ func knownFlags() []flag {
 		{"-h", "", func(a *Args, _ string) error { a.Help = true; return nil }},
 		{"-help", "", func(a *Args, _ string) error { a.Help = true; return nil }},
 		{"--help", "", func(a *Args, _ string) error { a.Help = true; return nil }},
+		{"--help-all", "", func(a *Args, _ string) error { a.Help = true; return nil }}, // as all commands of plimsoll
 	}
 }
 

@@ -30,6 +30,7 @@ func TestParseArgs(t *testing.T) {
 				notes: []string{"-cp is for Java and is ignored", "-jvm-args is for Java and is ignored", "-jvm-args is for Java and is ignored"}}},
 		{"-s run -p a= embedded", Args{command: "run", binding: "embedded", props: map[string]string{"status": "true", "a": ""}}},
 		{"--help", Args{Help: true}},
+		{"--help-all", Args{Help: true}},
 	} {
 		got, err := ParseArgs(strings.Fields(c.line))
 		if err != nil {

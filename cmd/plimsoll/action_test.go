@@ -28,13 +28,13 @@ type compositeAction struct {
 	}
 }
 
-var expression = regexp.MustCompile(`\$\{\{ *([a-z_.-]+) *\}\}`)
+var insertion = regexp.MustCompile(`\$\{\{ *([a-z_.-]+) *\}\}`)
 
 // valueOf fills in the expressions of a text. One that a runner does not know is an error of the action.
 func valueOf(t *testing.T, text string, values map[string]string) string {
 	t.Helper()
-	return expression.ReplaceAllStringFunc(text, func(e string) string {
-		name := expression.FindStringSubmatch(e)[1]
+	return insertion.ReplaceAllStringFunc(text, func(e string) string {
+		name := insertion.FindStringSubmatch(e)[1]
 		value, ok := values[name]
 		if !ok {
 			t.Errorf("the expression %s is unknown", e)

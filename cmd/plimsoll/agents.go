@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,6 +20,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/fleet/kubernetes"
 	"github.com/plimsoll-bench/plimsoll/fleet/nats"
 	"github.com/plimsoll-bench/plimsoll/fleet/ssh"
+	"github.com/plimsoll-bench/plimsoll/internal/expression"
 	"github.com/plimsoll-bench/plimsoll/internal/procid"
 	"github.com/plimsoll-bench/plimsoll/internal/replace"
 	"github.com/plimsoll-bench/plimsoll/internal/safeopen"
@@ -139,7 +139,7 @@ const (
 	keptFor = 7 * 24 * time.Hour
 )
 
-var validID = regexp.MustCompile(`^run-[0-9a-f]{32}$`)
+var validID = expression.New(`^run-[0-9a-f]{32}$`)
 
 // directory returns the directory of the coordinator, and removes those of commands that were killed. A record that is
 // there names its own, which only --resume may use.
@@ -158,7 +158,7 @@ func (p *agentPlaces) directory() (string, error) {
 	if p.resume {
 		b, err := safeopen.ReadFile(in, idFile, 100)
 		id := strings.TrimSpace(string(b))
-		if err == nil && !validID.MatchString(id) {
+		if err == nil && !validID().MatchString(id) {
 			err = errors.New("it has no name of a coordinator")
 		}
 		if err != nil {
@@ -192,7 +192,7 @@ func removeCoordinators(all string) {
 		pid, err := strconv.Atoi(e.Name())
 		switch {
 		case err == nil && !procid.Of(pid).Alive():
-		case validID.MatchString(e.Name()) && unused(dir):
+		case validID().MatchString(e.Name()) && unused(dir):
 		default:
 			continue
 		}

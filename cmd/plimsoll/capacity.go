@@ -52,7 +52,7 @@ search ends when that probability is at most 5 %, or with --within.
 
 With --while, further lines say which load the deployment carries while an event lasts. Their steps are drills at a
 rate: the objectives hold outside of the outage of a failover, acknowledged writes survive, and redundancy returns. The
-safe load is the lowest line.
+safe load is the low end of the lowest line.
 
 Each line states what limits it: the load generator, the network, a processor, a disk, tickets, locks, conflicts, or
 "unknown". A label needs two independent signals. With --confirm, the capacity that limits a lab is reduced by 25 % for
@@ -240,7 +240,7 @@ func (o *capacityOptions) conduct(ctx context.Context, env *environment, dir str
 	}
 	l.Ask = asking(env, asked.Run)
 	if o.confirm {
-		if l.Change, err = changing(env, asked.Run.Target, l.Ask); err != nil {
+		if l.Change, err = changing(env, asked.Run.Target); err != nil {
 			return err
 		}
 	}

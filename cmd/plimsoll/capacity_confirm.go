@@ -7,13 +7,10 @@ import (
 	"strings"
 	"time"
 
-	"go.mongodb.org/mongo-driver/v2/bson"
-
 	"github.com/plimsoll-bench/plimsoll/fault"
 	"github.com/plimsoll-bench/plimsoll/lab"
 	"github.com/plimsoll-bench/plimsoll/loadline"
 	"github.com/plimsoll-bench/plimsoll/measure/limit"
-	"github.com/plimsoll-bench/plimsoll/server"
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
@@ -21,8 +18,7 @@ import (
 const confirmAtMost = 2 * time.Minute
 
 // changing reduces capacities of a lab: cores of a host, the cache of the primary, or its tickets.
-func changing(env *environment, target string, ask func(context.Context) (server.Commander, func(),
-	error)) (loadline.Change, error) {
+func changing(env *environment, target string) (loadline.Change, error) {
 	name, ok := spec.LabOf(target)
 	if !ok {
 		return nil, usageError("--confirm changes the cores, the cache or the tickets of a lab: the target must be lab:NAME")
@@ -36,9 +32,9 @@ func changing(env *environment, target string, ask func(context.Context) (server
 			}
 			return throttleHost(ctx, env, name, host, share)
 		case limit.Cache, limit.DiskReads:
-			return changeParameter(ctx, ask, "cache", share)
+			return changeParameter(ctx, env, name, "cache", share)
 		case limit.Tickets:
-			return changeParameter(ctx, ask, "tickets", share)
+			return changeParameter(ctx, env, name, "tickets", share)
 		}
 		return "", nil, fmt.Errorf("nothing can be changed for the label %s", label)
 	}, nil
@@ -70,48 +66,4 @@ func throttleHost(ctx context.Context, env *environment, name, host string, shar
 		}, nil
 	}
 	return "", nil, errors.Join(fmt.Errorf("host %s has no limit of cores", host), l.Close())
-}
-
-// changeParameter reduces the cache or the tickets of the primary. The parameters are those of 4.4 to 6.0, and from 7.0
-// those with the algorithm of fixed tickets.
-func changeParameter(ctx context.Context, ask func(context.Context) (server.Commander, func(), error), what string,
-	share float64) (string, func() error, error) {
-	c, end, err := ask(ctx)
-	if err != nil {
-		return "", nil, err
-	}
-	status, err := server.QueryStatistics(ctx, c)
-	if err != nil {
-		end()
-		return "", nil, err
-	}
-	set := func(ctx context.Context, share float64) error {
-		var commands []bson.D
-		if what == "cache" {
-			bytes, _ := server.At("wiredTiger/cache/maximum bytes configured").Number(status)
-			commands = append(commands, bson.D{{Key: "setParameter", Value: 1},
-				{Key: "wiredTigerEngineRuntimeConfig", Value: fmt.Sprintf("cache_size=%dM", int64(bytes*share)>>20)}})
-		} else {
-			for _, kind := range []string{"Read", "Write"} {
-				total, _ := server.At("wiredTiger/concurrentTransactions/" + strings.ToLower(kind) +
-					"/totalTickets").Number(status)
-				commands = append(commands, bson.D{{Key: "setParameter", Value: 1},
-					{Key: "wiredTigerConcurrent" + kind + "Transactions", Value: int32(max(5, total*share))}})
-			}
-		}
-		for _, cmd := range commands {
-			if _, err := server.Query(ctx, c, cmd); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	restore := func() error {
-		defer end()
-		return set(context.WithoutCancel(ctx), 1)
-	}
-	if err := set(ctx, share); err != nil {
-		return "", nil, errors.Join(err, restore())
-	}
-	return what + " of the primary", restore, nil
 }

@@ -26,7 +26,7 @@ func newCompletionCommand(env *environment) *cobra.Command {
 		Use:   "completion SHELL",
 		Short: "Print the script with which a shell completes commands, flags and values",
 		Long: `Print the script with which a shell completes commands, flags and values: workloads, levels, faults, labs with
-their members, engines, units. bash needs the package bash-completion.
+their members, engines, units. bash needs the package bash-completion, and zsh "autoload -U compinit; compinit".
 
 For this shell session:
 

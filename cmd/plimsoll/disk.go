@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -269,6 +270,9 @@ func (f *diskFlags) finish(ctx context.Context, env *environment, w *record.Prob
 		return withExit(exitFailure, errors.Join(failed, err))
 	}
 	if failed != nil && len(w.Probe.Steps) == 0 {
+		if err := withoutRecord(out, failed); err != nil {
+			return withExit(exitFailure, errors.Join(failed, err))
+		}
 		return diskError(failed)
 	}
 	if f.packed != "" {
@@ -284,6 +288,16 @@ func (f *diskFlags) finish(ctx context.Context, env *environment, w *record.Prob
 		return diskError(failed)
 	}
 	return ending(w.Probe.Conclude())
+}
+
+// withoutRecord removes the record of a probe that was refused, so that the corrected command can have the same --out.
+func withoutRecord(out string, failed error) error {
+	var refused *files.RefusedError
+	var full *files.FullError
+	if out == "" || !errors.As(failed, &refused) && !errors.As(failed, &full) {
+		return nil
+	}
+	return record.Remove(filepath.Dir(out), filepath.Base(out))
 }
 
 // diskError separates usage errors from other failures.

@@ -39,7 +39,7 @@ const hostileSecret = "PRECIOUS"
 
 // programs are the programs that this test program can be.
 func programs() map[string]func() {
-	return map[string]func(){"plimsoll": main, "plimsoll-batch": batch}
+	return map[string]func(){"plimsoll": main, "plimsoll-batch": batch, "plimsoll-less": lessUntilKilled}
 }
 
 // batch runs the command lines that it reads, and says on standard error when each begins and ends, with its processor

@@ -16,9 +16,9 @@ import (
 
 	"golang.org/x/term"
 
-	"github.com/plimsoll-bench/plimsoll/report"
-
+	_ "github.com/plimsoll-bench/plimsoll/internal/quickstart" // no garbage collection while the program starts
 	"github.com/plimsoll-bench/plimsoll/internal/redact"
+	"github.com/plimsoll-bench/plimsoll/report"
 )
 
 // environment is everything outside of the process that a command may use. Commands take it from here, never from

@@ -1,19 +1,20 @@
 package main
 
 import (
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/plimsoll-bench/plimsoll/internal/expression"
 )
 
 // packageNamed matches the package of a missing program in a plan.
-var packageNamed = regexp.MustCompile(`\(package ([a-z0-9.+-]+)\)`)
+var packageNamed = expression.New(`\(package ([a-z0-9.+-]+)\)`)
 
 // installLine returns one command that installs all packages in texts of a plan, or "".
 func installLine(texts ...string) string {
 	var packages []string
 	for _, text := range texts {
-		for _, found := range packageNamed.FindAllStringSubmatch(text, -1) {
+		for _, found := range packageNamed().FindAllStringSubmatch(text, -1) {
 			packages = append(packages, found[1])
 		}
 	}

@@ -68,7 +68,7 @@ code is 1. Faults of running drills are left to them.`,
 // healers heal the faults of each kind of platform.
 func healers(env *environment) platform.Healers {
 	return platform.Healers{command.Kind: command.Healer{}, kubernetes.Kind: kubernetes.Healer{},
-		vsphere.Kind: vsphere.Healer{Getenv: env.getenv}}
+		vsphere.Kind: vsphere.Healer{Getenv: env.getenv}, parameterKind: parameterHealer{env}}
 }
 
 // openPods opens the platform of a drill in Kubernetes, and replaces a target there by the address of its members; nil

@@ -27,8 +27,8 @@ func TestMain(m *testing.M) {
 	if err := flag.Set("test.parallel", atOnce); err != nil {
 		panic(err)
 	}
-	// startService and startWatchdog start the executable that they are in.
-	if len(os.Args) > 1 && (os.Args[1] == personsCommand || os.Args[1] == "platform") {
+	// startService, startWatchdog and lab up start the executable that they are in.
+	if len(os.Args) > 1 && slices.Contains([]string{personsCommand, "platform", "lab-supervisor"}, os.Args[1]) {
 		main()
 		return
 	}

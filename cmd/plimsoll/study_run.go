@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -15,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/plimsoll-bench/plimsoll/campaign"
+	"github.com/plimsoll-bench/plimsoll/internal/expression"
 	"github.com/plimsoll-bench/plimsoll/internal/mac"
 	"github.com/plimsoll-bench/plimsoll/lab"
 	"github.com/plimsoll-bench/plimsoll/record"
@@ -253,11 +253,11 @@ func studyError(err error) error {
 	return err
 }
 
-var notForNames = regexp.MustCompile(`[^A-Za-z0-9._]+`)
+var notForNames = expression.New(`[^A-Za-z0-9._]+`)
 
 // newDir returns a new directory name for a record of a kind.
 func newDir(kind, name string, now time.Time) string {
-	word := strings.Trim(notForNames.ReplaceAllString(name, "-"), "-.")
+	word := strings.Trim(notForNames().ReplaceAllString(name, "-"), "-.")
 	base := filepath.Join(run.DefaultDir, kind, now.Format("20060102-150405")+"-"+cmp.Or(word[:min(len(word), 40)], "study"))
 	dir := base
 	for n := 2; ; n++ {

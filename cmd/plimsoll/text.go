@@ -3,10 +3,10 @@ package main
 import (
 	"fmt"
 	"io"
-	"regexp"
 	"strings"
 	"unicode/utf8"
 
+	"github.com/plimsoll-bench/plimsoll/internal/expression"
 	"github.com/plimsoll-bench/plimsoll/internal/visible"
 )
 
@@ -75,7 +75,7 @@ func (t *table) write(w io.Writer, indent string) {
 func withUnits(text string) []string {
 	var list []string
 	for _, word := range strings.Fields(text) {
-		if n := len(list); n > 0 && isUnit.MatchString(word) && endsInFigure.MatchString(list[n-1]) {
+		if n := len(list); n > 0 && isUnit().MatchString(word) && endsInFigure().MatchString(list[n-1]) {
 			list[n-1] += " " + word
 			continue
 		}
@@ -85,8 +85,8 @@ func withUnits(text string) []string {
 }
 
 var (
-	isUnit       = regexp.MustCompile(`^(%|pp|[nµm]?s|min|h|d|days?|hours?|minutes?|seconds?|[KMGT]i?B|B|ops/s|ok/s|ops/s/node|x|times|EUR|USD)[.,;:)]*$`)
-	endsInFigure = regexp.MustCompile(`(^|[^\pL\d])[0-9]([0-9.,]*[0-9])?$`)
+	isUnit       = expression.New(`^(%|pp|[nµm]?s|min|h|d|days?|hours?|minutes?|seconds?|[KMGT]i?B|B|ops/s|ok/s|ops/s/node|x|times|EUR|USD)[.,;:)]*$`)
+	endsInFigure = expression.New(`(^|[^\pL\d])[0-9]([0-9.,]*[0-9])?$`)
 )
 
 // wrap breaks text into lines of at most width columns, plus indent for all but the first.

@@ -14,6 +14,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/plimsoll-bench/plimsoll/internal/expression"
 )
 
 // Prefix begins the names of all directories with test files.
@@ -26,7 +28,7 @@ const (
 )
 
 // ours matches the names of test files.
-var ours = regexp.MustCompile(`^(owner|data|proof-[0-9]|journal-[0-9]{10}|table-[0-9]{3})$`)
+var ours = expression.New(`^(owner|data|proof-[0-9]|journal-[0-9]{10}|table-[0-9]{3})$`)
 
 // databases are files that identify the directory of a database or a part of it, such as its journal.
 var databases = map[string]string{
@@ -129,7 +131,7 @@ func (s *Set) Remove() {
 func clear(dir string) {
 	entries, _ := os.ReadDir(dir)
 	for _, e := range entries {
-		if e.Name() != owner && ours.MatchString(e.Name()) && e.Type().IsRegular() {
+		if e.Name() != owner && ours().MatchString(e.Name()) && e.Type().IsRegular() {
 			_ = os.Remove(filepath.Join(dir, e.Name()))
 		}
 	}

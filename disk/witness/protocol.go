@@ -21,9 +21,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/plimsoll-bench/plimsoll/internal/expression"
 )
 
 const version = 1
@@ -31,11 +32,11 @@ const version = 1
 // maxLine is the longest line of the protocol.
 const maxLine = 256
 
-var sessionName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+var sessionName = expression.New(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
 // CheckSession checks the name of a session.
 func CheckSession(name string) error {
-	if !sessionName.MatchString(name) {
+	if !sessionName().MatchString(name) {
 		return fmt.Errorf("invalid session name %q: use at most 64 letters, digits, points, dashes and underscores", name)
 	}
 	return nil

@@ -18,14 +18,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/plimsoll-bench/plimsoll/internal/browsertest"
-	"github.com/plimsoll-bench/plimsoll/measure"
-	"github.com/plimsoll-bench/plimsoll/record"
-	"github.com/plimsoll-bench/plimsoll/report/recordtest"
 	"github.com/plimsoll-bench/plimsoll/serve"
-	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
 var update = flag.Bool("update", false, "make the pictures of the documentation anew")
@@ -38,10 +33,9 @@ const (
 	mostOfPicture = 200 << 10
 )
 
-// TestPictures checks that the pictures of the documentation show what pages say now. Those of the README are made of
-// real records, which are kept, the others of records that package recordtest writes. Beside each is the checksum of
-// what it was made from: pixels differ between browsers and fonts, so they are not compared. `make pictures` makes them
-// anew, which needs a browser.
+// TestPictures checks that the pictures of the documentation show what pages say now. They are made of real records,
+// which are kept. Each has the checksum of what it was made from: pixels differ between browsers and fonts, so they are
+// not compared. `make pictures` makes them anew, which needs a browser.
 func TestPictures(t *testing.T) {
 	sums := map[string]string{}
 	if text, err := os.ReadFile(filepath.Join(picturesIn, sourcesFile)); err == nil {
@@ -185,50 +179,16 @@ func drillPicture(t *testing.T) (string, string) {
 }
 
 func studyPicture(t *testing.T) (string, string) {
-	return excerpt(t, aStudy(t, ""), false, "levels-0", "forest")
+	return excerpt(t, kept("study"), false, "levels-1", "forest")
 }
 
-// servePicture is the opening screen over a folder with a run that has not ended.
+// servePicture is the opening screen over the kept records.
 func servePicture(t *testing.T) (string, string) {
-	dir := filepath.Join(t.TempDir(), "results")
-	embedded := func(s *spec.Run) {
-		s.Target = "embedded:plimsoll-data/embedded"
-		s.Labels = map[string]string{"purpose": "nightly"}
-	}
-	nightly := func(s *spec.Run) { s.Labels = map[string]string{"purpose": "nightly"} }
-	for i, r := range []recordtest.Run{
-		{Warmup: 10, Seconds: 120, Rate: 900, Open: true, Median: 2 * time.Millisecond, Seed: 5, Name: "db.example:27017", Change: nightly},
-		{Warmup: 10, Seconds: 120, Rate: 900, Open: true, Median: 3 * time.Millisecond, Seed: 6, StallAt: 70,
-			Name: "db.example:27017", Change: nightly,
-			Validity: []measure.Finding{{ID: "outage", Severity: measure.Warning, Text: "for 1.04 s operations failed and none succeeded"}}},
-		{Warmup: 5, Seconds: 60, Rate: 400, Median: time.Millisecond, Seed: 8, Change: embedded},
-		{Warmup: 10, Seconds: 90, Rate: 1200, Open: true, Median: 2 * time.Millisecond, Seed: 7, Name: "db.example:27017", Change: nightly},
-	} {
-		at := filepath.Join(dir, []string{"monday", "tuesday", "laptop", "wednesday"}[i])
-		if _, err := r.Write(at); err != nil {
-			t.Fatal(err)
-		}
-		began(t, filepath.Join(at, record.RunFile), i)
-		if i == 3 {
-			release, err := record.Hold(at)
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(release)
-		}
-	}
-	if _, err := (recordtest.Drill{Rounds: 3, Lossy: 1, Clients: 2}).Write(filepath.Join(dir, "kill-primary")); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := (recordtest.Study{Workers: []int{8, 16, 32, 64}, Blocks: 5, Seed: 4}).Write(filepath.Join(dir,
-		"threads")); err != nil {
-		t.Fatal(err)
-	}
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := serve.New(ln, serve.Options{Dir: dir})
+	s, err := serve.New(ln, serve.Options{Dir: filepath.Join(picturesIn, "records")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -245,18 +205,4 @@ func servePicture(t *testing.T) (string, string) {
 		t.Fatal(err)
 	}
 	return address, pageMain.FindString(string(page))
-}
-
-// began moves the start of a record so many hours on.
-func began(t *testing.T, file string, hours int) {
-	t.Helper()
-	b, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	from, to := recordtest.Started.Format(time.RFC3339),
-		recordtest.Started.Add(time.Duration(hours)*time.Hour).Format(time.RFC3339)
-	if err := os.WriteFile(file, bytes.ReplaceAll(b, []byte(from), []byte(to)), 0o644); err != nil {
-		t.Fatal(err)
-	}
 }

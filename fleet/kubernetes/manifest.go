@@ -5,7 +5,8 @@ package kubernetes
 import (
 	"errors"
 	"fmt"
-	"regexp"
+
+	"github.com/plimsoll-bench/plimsoll/internal/expression"
 )
 
 const chart = "helm/plimsoll-agents/templates"
@@ -24,19 +25,19 @@ type Settings struct {
 }
 
 var (
-	validName  = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,48}[a-z0-9])?$`)
-	validURL   = regexp.MustCompile(`^(nats|tls|ws|wss)://[!-~]+$`)
-	validCount = regexp.MustCompile(`^[0-9]+(\.[0-9]+)?(m|[kMGT]i?)?$`)
+	validName  = expression.New(`^[a-z0-9]([-a-z0-9]{0,48}[a-z0-9])?$`)
+	validURL   = expression.New(`^(nats|tls|ws|wss)://[!-~]+$`)
+	validCount = expression.New(`^[0-9]+(\.[0-9]+)?(m|[kMGT]i?)?$`)
 )
 
 // check refuses what would give other YAML than meant, or what the cluster would refuse.
 func (s Settings) check() error {
 	switch {
-	case !validName.MatchString(s.Name):
+	case !validName().MatchString(s.Name):
 		return fmt.Errorf("the name %q of the agents is not valid: use up to 50 small letters, digits and hyphens", s.Name)
-	case !validName.MatchString(s.Namespace):
+	case !validName().MatchString(s.Namespace):
 		return fmt.Errorf("the namespace %q is not valid: use small letters, digits and hyphens", s.Namespace)
-	case !validURL.MatchString(s.Connect):
+	case !validURL().MatchString(s.Connect):
 		return fmt.Errorf("the address %q for agents is not valid: use tls://HOST:PORT, as the coordinator shows it", s.Connect)
 	case s.Image == "":
 		return errors.New("the image of plimsoll for the agents is missing")
@@ -44,7 +45,7 @@ func (s Settings) check() error {
 		return fmt.Errorf("%d agents cannot be placed: use at least 1", s.Agents)
 	case s.Token == "":
 		return errors.New("agents need the token of the coordinator, also with credentials of your NATS server")
-	case !validCount.MatchString(s.CPU) || !validCount.MatchString(s.Memory):
+	case !validCount().MatchString(s.CPU) || !validCount().MatchString(s.Memory):
 		return fmt.Errorf("the limits %q cores and %q of memory are not valid: use quantities of Kubernetes such as 500m and 512Mi",
 			s.CPU, s.Memory)
 	}

@@ -8,7 +8,6 @@ import (
 	"io"
 	"net/netip"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -21,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/yaml"
 
 	"github.com/plimsoll-bench/plimsoll/fleet"
+	"github.com/plimsoll-bench/plimsoll/internal/expression"
 	"github.com/plimsoll-bench/plimsoll/internal/kube"
 	"github.com/plimsoll-bench/plimsoll/internal/permit"
 )
@@ -121,7 +121,7 @@ func (p *Placer) Place(ctx context.Context, n int, tell func(string)) ([]fleet.L
 }
 
 // podName is the name of an agent, which is that of its pod. The first part is its Job.
-var podName = regexp.MustCompile(`^(` + jobPrefix + `[a-z2-7]{8})-\d+-[a-z0-9]+$`)
+var podName = expression.New(`^(` + jobPrefix + `[a-z2-7]{8})-\d+-[a-z0-9]+$`)
 
 var (
 	_ fleet.Resumer   = (*Placer)(nil)
@@ -134,7 +134,7 @@ func (p *Placer) Resume(ctx context.Context) ([]fleet.Link, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, l := range links {
-		if m := podName.FindStringSubmatch(l.Facts().Name); m != nil && !slices.Contains(p.made, m[1]) {
+		if m := podName().FindStringSubmatch(l.Facts().Name); m != nil && !slices.Contains(p.made, m[1]) {
 			p.made = append(p.made, m[1])
 			p.fates.follow(p.cluster, m[1])
 		}

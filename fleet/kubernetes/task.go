@@ -97,7 +97,7 @@ func (c *Cluster) Perform(ctx context.Context, s Settings, t Task, tell func(str
 
 // job is the Job of a task. The claim of its volume belongs to the pod, so the cluster removes it with the Job.
 func (t Task) job(s Settings) (*batch.Job, error) {
-	if !validCount.MatchString(s.CPU) || !validCount.MatchString(s.Memory) || s.Image == "" {
+	if !validCount().MatchString(s.CPU) || !validCount().MatchString(s.Memory) || s.Image == "" {
 		return nil, fmt.Errorf("a pod of the image %q with %q cores and %q of memory is not valid: use quantities of Kubernetes "+
 			"such as 500m and 512Mi", s.Image, s.CPU, s.Memory)
 	}

@@ -17,12 +17,13 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strconv"
 	"sync"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
+
+	"github.com/plimsoll-bench/plimsoll/internal/expression"
 )
 
 // embedded is a NATS server in this process. It can be started again with the same address, certificate and store.
@@ -55,7 +56,7 @@ func (e *embedded) Check(c server.ClientAuthentication) bool {
 	e.mu.Lock()
 	out := e.expelled[o.Username]
 	e.mu.Unlock()
-	if out || !validID.MatchString(o.Username) || !same(e.password) {
+	if out || !validID().MatchString(o.Username) || !same(e.password) {
 		return false
 	}
 	publish, subscribe := Permissions(e.space, o.Username)
@@ -65,7 +66,7 @@ func (e *embedded) Check(c server.ClientAuthentication) bool {
 }
 
 // validID is [idOf].
-var validID = regexp.MustCompile(`^[0-9a-f]{32}$`)
+var validID = expression.New(`^[0-9a-f]{32}$`)
 
 // expel ends the connections of an agent, and refuses new ones.
 func (e *embedded) expel(id string) {

@@ -2,10 +2,11 @@ package redact
 
 import (
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
+
+	"github.com/plimsoll-bench/plimsoll/internal/expression"
 )
 
 // secretWords name a credential as a word of a name, such as DB_PASSWORD or authToken, or at the end of a word, such as
@@ -57,17 +58,17 @@ func words(name string) []string {
 }
 
 // named finds named credentials with their values in connection strings, settings and JSON.
-var named = regexp.MustCompile(`(?i)([a-z0-9_.-]*(?:pwd|api_key|` + strings.Join(secretWords, "|") +
+var named = expression.New(`(?i)([a-z0-9_.-]*(?:pwd|api_key|` + strings.Join(secretWords, "|") +
 	`))(["\\]*\s*[=:]\s*)('[^']*'|\\?"[^"]*"|[^\s"'\\&,;{}]+)`)
 
 // addressed finds the passwords of addresses of any kind.
-var addressed = regexp.MustCompile(`(?i)([a-z][a-z0-9+.-]*://[^\s/:@"']*:)[^\s/@"']+(@)`)
+var addressed = expression.New(`(?i)([a-z][a-z0-9+.-]*://[^\s/:@"']*:)[^\s/@"']+(@)`)
 
 // Named hides the named credentials in a line of another program's log.
 func Named(line string) string {
-	line = addressed.ReplaceAllString(line, "${1}"+Hidden+"${2}")
-	return named.ReplaceAllStringFunc(line, func(found string) string {
-		m := named.FindStringSubmatch(found)
+	line = addressed().ReplaceAllString(line, "${1}"+Hidden+"${2}")
+	return named().ReplaceAllStringFunc(line, func(found string) string {
+		m := named().FindStringSubmatch(found)
 		if !SecretVariable(m[1], m[3]) {
 			return found
 		}

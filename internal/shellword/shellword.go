@@ -2,16 +2,17 @@
 package shellword
 
 import (
-	"regexp"
 	"strings"
+
+	"github.com/plimsoll-bench/plimsoll/internal/expression"
 )
 
 // plain is a word that a shell takes as it is.
-var plain = regexp.MustCompile(`^[-+./:=@%,_A-Za-z0-9]+$`)
+var plain = expression.New(`^[-+./:=@%,_A-Za-z0-9]+$`)
 
 // Quote makes one word of a text.
 func Quote(text string) string {
-	if plain.MatchString(text) {
+	if plain().MatchString(text) {
 		return text
 	}
 	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"

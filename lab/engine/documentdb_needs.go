@@ -8,11 +8,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strconv"
 	"strings"
 
 	"github.com/plimsoll-bench/plimsoll/internal/childproc"
+	"github.com/plimsoll-bench/plimsoll/internal/expression"
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
 	"github.com/plimsoll-bench/plimsoll/lab/process"
 	"github.com/plimsoll-bench/plimsoll/record"
@@ -94,7 +94,7 @@ func findGo(places []string) (string, error) {
 		" executable with --gateway")
 }
 
-var goVersion = regexp.MustCompile(`^go1\.(\d+)`)
+var goVersion = expression.New(`^go1\.(\d+)`)
 
 // checkGo returns an error for a Go tool that cannot build the gateway, and for a machine without CA certificates if
 // the source is downloaded with HTTPS. It accepts a tool whose output it cannot parse.
@@ -102,7 +102,7 @@ func checkGo(ctx context.Context, tool string, certificates bool) error {
 	cmd := childproc.Command(ctx, tool, "env", "GOVERSION", "GOTOOLCHAIN", "GOPROXY")
 	cmd.Dir = "/" // not that of a module, which may ask for another Go
 	out, err := cmd.Output()
-	m := goVersion.FindSubmatch(out)
+	m := goVersion().FindSubmatch(out)
 	if err != nil || m == nil {
 		return nil
 	}

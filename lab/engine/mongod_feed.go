@@ -8,10 +8,10 @@ import (
 	"io"
 	"net/url"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/plimsoll-bench/plimsoll/internal/expression"
 	"github.com/plimsoll-bench/plimsoll/internal/wait"
 )
 
@@ -98,7 +98,7 @@ func expect(d *json.Decoder, want json.Delim) error {
 
 func notFeed(err error) error { return fmt.Errorf("it is not a release feed: %w", err) }
 
-var seriesPattern = regexp.MustCompile(`^[0-9]+\.[0-9]+$`)
+var seriesPattern = expression.New(`^[0-9]+\.[0-9]+$`)
 
 // mongodRequest is the requested release, or the newest patch of a series.
 type mongodRequest struct {
@@ -110,9 +110,9 @@ func parseMongodRequest(version string) (mongodRequest, error) {
 	switch {
 	case version == "":
 		return mongodRequest{series: defaultSeries}, nil
-	case seriesPattern.MatchString(version):
+	case seriesPattern().MatchString(version):
 		return mongodRequest{series: version}, nil
-	case releasePattern.MatchString(version):
+	case releasePattern().MatchString(version):
 		return mongodRequest{release: version}, nil
 	}
 	return mongodRequest{}, fmt.Errorf("%q is not a release: use a series, such as 8.0, for its newest patch, "+
@@ -159,7 +159,7 @@ func chooseFromFeed(r io.Reader, q mongodRequest, m machine) (choice, error) {
 	bestRank := 0
 	var others []string // requested releases without an archive for this machine
 	err := readFeed(r, func(release feedRelease) {
-		if !q.matches(release) || !releasePattern.MatchString(release.Version) {
+		if !q.matches(release) || !releasePattern().MatchString(release.Version) {
 			return
 		}
 		d, rank, ok := m.pick(release.Downloads)

@@ -10,10 +10,10 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"time"
 
+	"github.com/plimsoll-bench/plimsoll/internal/expression"
 	"github.com/plimsoll-bench/plimsoll/internal/replace"
 	"github.com/plimsoll-bench/plimsoll/lab/process"
 )
@@ -22,7 +22,7 @@ import (
 // ….tgz.sig.
 const mongodSite = "https://fastdl.mongodb.org"
 
-var releasePattern = regexp.MustCompile(`^[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.]+)?$`)
+var releasePattern = expression.New(`^[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.]+)?$`)
 
 // Install finds a release, downloads and verifies it, and unpacks its executables.
 func (e *mongod) Install(ctx context.Context, opts InstallOptions, progress func(string)) error {
@@ -66,7 +66,7 @@ func (e *mongod) find(ctx context.Context, opts InstallOptions, progress func(st
 		if opts.Mirror != "" || opts.Platform != "" || opts.Feed != "" {
 			return choice{}, errors.New("archive cannot be combined with mirror, feed or platform")
 		}
-		if opts.Version != "" && !releasePattern.MatchString(opts.Version) {
+		if opts.Version != "" && !releasePattern().MatchString(opts.Version) {
 			return choice{}, fmt.Errorf("%q is not a release: with an archive use all three numbers, such as 8.0.21", opts.Version)
 		}
 		return choice{version: cmp.Or(opts.Version, versionOfName(opts.Archive)), source: opts.Archive}, nil
@@ -164,7 +164,7 @@ func chooseFromDir(dir string, q mongodRequest, m machine) (choice, error) {
 				continue
 			}
 			version = strings.TrimSuffix(version, ".tgz")
-			if !releasePattern.MatchString(version) || !q.matches(feedRelease{Version: version, Production: true}) {
+			if !releasePattern().MatchString(version) || !q.matches(feedRelease{Version: version, Production: true}) {
 				continue
 			}
 			if best.version == "" || newerVersion(version, best.version) {
@@ -221,7 +221,7 @@ func (e *mongod) installMongod(ctx context.Context, c choice, dir string, progre
 	if c.version != "" && version != c.version {
 		return "", fmt.Errorf("%s has release %s, not %s", c.source, version, c.version)
 	}
-	if !releasePattern.MatchString(version) {
+	if !releasePattern().MatchString(version) {
 		return "", fmt.Errorf("the mongod of %s reports an invalid release %q", c.source, version)
 	}
 	return version, replace.JSON(installationFile(dir), Installation{Engine: Mongod, Version: version, Source: c.source,

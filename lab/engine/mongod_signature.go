@@ -11,7 +11,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -21,6 +20,7 @@ import (
 	pgperrors "github.com/ProtonMail/go-crypto/openpgp/errors"
 	"github.com/ProtonMail/go-crypto/openpgp/packet"
 
+	"github.com/plimsoll-bench/plimsoll/internal/expression"
 	"github.com/plimsoll-bench/plimsoll/internal/safeopen"
 )
 
@@ -57,11 +57,11 @@ func keyOf(keys []releaseKey, version string) (releaseKey, bool) {
 	return keys[i], true
 }
 
-var versionInName = regexp.MustCompile(`-([0-9]+\.[0-9]+\.[0-9]+(?:-[0-9A-Za-z.]+)?)\.tgz$`)
+var versionInName = expression.New(`-([0-9]+\.[0-9]+\.[0-9]+(?:-[0-9A-Za-z.]+)?)\.tgz$`)
 
 // versionOfName returns the release in the name of an archive, "" if the name does not follow MongoDB's pattern.
 func versionOfName(source string) string {
-	if m := versionInName.FindStringSubmatch(source); m != nil {
+	if m := versionInName().FindStringSubmatch(source); m != nil {
 		return m[1]
 	}
 	return ""

@@ -8,13 +8,13 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strconv"
 	"strings"
 	"sync"
 	"syscall"
 	"time"
 
+	"github.com/plimsoll-bench/plimsoll/internal/expression"
 	"github.com/plimsoll-bench/plimsoll/lab/host"
 	"github.com/plimsoll-bench/plimsoll/lab/process"
 )
@@ -254,7 +254,7 @@ func (n *placed) untilAnswers(ctx context.Context, try func(context.Context) err
 func (n *placed) answerError(err error) error {
 	if errors.Is(err, errEnded) {
 		tail := process.LogTail(n.log)
-		if refused := refusedParameter.FindStringSubmatch(tail); refused != nil {
+		if refused := refusedParameter().FindStringSubmatch(tail); refused != nil {
 			return fmt.Errorf("%s on %s does not start with these engine.parameters: %s%s", n.name, n.Host().Name(), refused[1], tail)
 		}
 		return fmt.Errorf("%s on %s at %s: %w%s", n.name, n.Host().Name(), n.Address(), errEnded, tail)
@@ -263,7 +263,7 @@ func (n *placed) answerError(err error) error {
 }
 
 // refusedParameter matches PostgreSQL's log messages about unknown parameters and invalid values.
-var refusedParameter = regexp.MustCompile(`(?m)\b(?:LOG|ERROR|FATAL|WARNING):\s+(` +
+var refusedParameter = expression.New(`(?m)\b(?:LOG|ERROR|FATAL|WARNING):\s+(` +
 	`(?:unrecognized configuration )?parameter ".*|invalid value for parameter ".*|` +
 	`-?[0-9.]+ ?\w* is outside the valid range for parameter ".*)$`)
 

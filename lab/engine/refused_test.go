@@ -13,7 +13,7 @@ func TestRefusedParameter(t *testing.T) {
 		`2026-01-01 10:00:00.000 GMT [1] LOG:  database system is ready to accept connections`:                                                        "",
 	} {
 		got := ""
-		if said := refusedParameter.FindStringSubmatch("; rs0-1.log ends with:\n  | starting\n  | " + line + "\n  | bye"); said != nil {
+		if said := refusedParameter().FindStringSubmatch("; rs0-1.log ends with:\n  | starting\n  | " + line + "\n  | bye"); said != nil {
 			got = said[1]
 		}
 		if got != want {

@@ -4,18 +4,18 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 	"syscall"
 
+	"github.com/plimsoll-bench/plimsoll/internal/expression"
 	"github.com/plimsoll-bench/plimsoll/internal/nearest"
 )
 
 var (
 	kinds     = []string{Dead, Hang, Slow, Error, Full, Torn, Lie, Corrupt} // in the order in which they apply
 	ops       = []string{"read", "write", "flush"}
-	validName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$`)
+	validName = expression.New(`^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$`)
 )
 
 // errnos are the errors that real disks and their filesystems return.
@@ -26,7 +26,7 @@ var errnos = map[string]syscall.Errno{
 }
 
 func checkName(name string) error {
-	if !validName.MatchString(name) || name == "all" {
+	if !validName().MatchString(name) || name == "all" {
 		return fmt.Errorf("%q cannot be the name of a disk. Use up to 100 letters, digits, '.', '-' and '_', "+
 			"beginning with a letter or digit; the name all is reserved", name)
 	}

@@ -7,11 +7,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
 
+	"github.com/plimsoll-bench/plimsoll/internal/expression"
 	"github.com/plimsoll-bench/plimsoll/internal/wait"
 	"github.com/plimsoll-bench/plimsoll/lab/journal"
 )
@@ -43,11 +43,11 @@ type Maker struct {
 }
 
 // names are the names of labs and hosts that can be parts of the names of files and groups.
-var names = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$`)
+var names = expression.New(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$`)
 
 // NewMaker makes the resources that the hosts of a lab share.
 func NewMaker(ctx context.Context, o MakerOptions) (*Maker, error) {
-	if !names.MatchString(o.Lab) {
+	if !names().MatchString(o.Lab) {
 		return nil, fmt.Errorf("%q cannot be the name of a lab: use up to 63 letters, digits, '-', '_' and '.'", o.Lab)
 	}
 	if o.Journal == nil || o.Dir == "" || o.Home == "" {
@@ -109,7 +109,7 @@ func checkLimits(mode string, l Limits) error {
 
 // Make makes a host and powers it on.
 func (g *Maker) Make(ctx context.Context, name, role string, l Limits) (Host, error) {
-	if !names.MatchString(name) {
+	if !names().MatchString(name) {
 		return nil, fmt.Errorf("%q cannot be the name of a host: use up to 63 letters, digits, '-', '_' and '.'", name)
 	}
 	if err := checkLimits(g.opts.Mode, l); err != nil {

@@ -13,7 +13,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -21,6 +20,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/internal/childproc"
+	"github.com/plimsoll-bench/plimsoll/internal/expression"
 	"github.com/plimsoll-bench/plimsoll/internal/procid"
 )
 
@@ -290,15 +290,15 @@ func Brief(text string) string {
 const tailMark = " ends with:\n"
 
 // severities are the marks of severe log lines of servers, the most severe first.
-var severities = []*regexp.Regexp{
-	regexp.MustCompile(`(?i)\b(panic|fatal)\b|"s":"F"`),
-	regexp.MustCompile(`(?i)\b(error|failed|cannot)\b|"s":"E"`),
+var severities = []expression.Lazy{
+	expression.New(`(?i)\b(panic|fatal)\b|"s":"F"`),
+	expression.New(`(?i)\b(error|failed|cannot)\b|"s":"E"`),
 }
 
 // mostImportant is the first of the most severe lines; the last line if none is severe.
 func mostImportant(lines []string) string {
 	for _, w := range severities {
-		if i := slices.IndexFunc(lines, w.MatchString); i >= 0 {
+		if i := slices.IndexFunc(lines, w().MatchString); i >= 0 {
 			return lines[i]
 		}
 	}

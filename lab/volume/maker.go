@@ -7,10 +7,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"sync"
 
+	"github.com/plimsoll-bench/plimsoll/internal/expression"
 	"github.com/plimsoll-bench/plimsoll/lab/journal"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/spec"
@@ -73,11 +73,11 @@ type group struct {
 	server *server // of the fault filesystem; nil until it is needed
 }
 
-var goodName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
+var goodName = expression.New(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
 
 // NewMaker returns a maker that has made nothing yet.
 func NewMaker(o MakerOptions) (*Maker, error) {
-	if !goodName.MatchString(o.Lab) {
+	if !goodName().MatchString(o.Lab) {
 		return nil, fmt.Errorf("storage: %q cannot be the name of a lab. Use letters, digits, '.', '-' and '_'", o.Lab)
 	}
 	if !filepath.IsAbs(o.Dir) || o.Journal == nil {
@@ -119,7 +119,7 @@ func marker(lab string) string { return "plimsoll-" + lab }
 // Make makes the volume of a member. Its disks are spread over the disk groups of hosts in turn; the first group is
 // that of the member's host. If Make fails, it removes everything.
 func (m *Maker) Make(ctx context.Context, name, member string, groups []string) (Volume, error) {
-	if !goodName.MatchString(name) {
+	if !goodName().MatchString(name) {
 		return nil, fmt.Errorf("storage: %q cannot be the name of a volume", name)
 	}
 	if len(groups) == 0 {

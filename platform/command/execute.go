@@ -5,13 +5,13 @@ import (
 	"context"
 	"fmt"
 	"net"
-	"regexp"
 	"strings"
 	"sync"
 	"syscall"
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/internal/childproc"
+	"github.com/plimsoll-bench/plimsoll/internal/expression"
 	"github.com/plimsoll-bench/plimsoll/internal/nearest"
 	"github.com/plimsoll-bench/plimsoll/internal/shellword"
 	"github.com/plimsoll-bench/plimsoll/internal/visible"
@@ -36,7 +36,7 @@ const (
 // commandWords are the words that stand for something in commands.
 var commandWords = []string{"member", "address", "host", "machine", "action"}
 
-var inBraces = regexp.MustCompile(`\{[a-z]+\}`)
+var inBraces = expression.New(`\{[a-z]+\}`)
 
 // checkWords refuses words in braces that look like one of [commandWords]. Others are for the program.
 func checkWords(c spec.Commands) error {
@@ -45,7 +45,7 @@ func checkWords(c spec.Commands) error {
 		words []string
 	}{{stepInject, c.Inject}, {stepHeal, c.Heal}, {stepWitness, c.Witness}} {
 		for _, w := range step.words {
-			for _, braced := range inBraces.FindAllString(w, -1) {
+			for _, braced := range inBraces().FindAllString(w, -1) {
 				name := strings.Trim(braced, "{}")
 				if hint := nearest.DidYouMean(name, commandWords); hint != "" && !isCommandWord(name) {
 					return fmt.Errorf("%s: %s is unknown%s (known: {%s})", step.key, braced, hint, strings.Join(commandWords, "}, {"))
@@ -68,7 +68,7 @@ func isCommandWord(name string) bool {
 // memberWord is a word in commands that stands for a member, "" if there is none.
 func memberWord(c spec.Commands) string {
 	for _, words := range [][]string{c.Inject, c.Heal, c.Witness} {
-		for _, braced := range inBraces.FindAllString(strings.Join(words, "\n"), -1) {
+		for _, braced := range inBraces().FindAllString(strings.Join(words, "\n"), -1) {
 			if name := strings.Trim(braced, "{}"); name != "action" && isCommandWord(name) {
 				return braced
 			}

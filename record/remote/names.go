@@ -3,9 +3,10 @@ package remote
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/plimsoll-bench/plimsoll/internal/expression"
 )
 
 // Line is a line of development: a branch, a tag or a change request. Each has its own records.
@@ -41,10 +42,10 @@ func (l Line) Record(id string) string { return l.kind + "." + escape(l.name) + 
 // has reports whether an archive is one of the line.
 func (l Line) has(archive string) bool {
 	rest, ok := strings.CutPrefix(archive, l.Record(""))
-	return ok && ending.MatchString(rest)
+	return ok && ending().MatchString(rest)
 }
 
-var ending = regexp.MustCompile(`^[0-9A-Za-z]+\.tar\.gz$`)
+var ending = expression.New(`^[0-9A-Za-z]+\.tar\.gz$`)
 
 // escape writes a name with lower-case letters, digits, dashes and underscores. All other bytes are _ and two digits in
 // hexadecimal notation, so [unescape] returns the name.

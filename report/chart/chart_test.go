@@ -212,7 +212,7 @@ func TestNamesDoNotLieOnEachOther(t *testing.T) {
 	for i := range 6 {
 		labels = append(labels, placed{x: 10, y: 100 + float64(i%2), text: fmt.Sprint("name ", i)})
 	}
-	spread(labels, 20, 200)
+	spread(labels, lineHeight, 20, 200)
 	for i := 1; i < len(labels); i++ {
 		if d := labels[i].y - labels[i-1].y; d < lineHeight-1 {
 			t.Errorf("labels %d and %d are %.1f apart", i-1, i, d)
@@ -241,14 +241,18 @@ func FuzzDraw(f *testing.F) {
 func TestHull(t *testing.T) {
 	nan := math.NaN()
 	h := &Hull{Frame: Frame{ID: "h", Title: "Load lines", Description: "Three lines."}, Y: Axis{Label: "ops/s", Unit: PerSecond},
-		Water: 1400, Text: "1,400 now <b>", Lines: []HullLine{{At: 3100, Low: 2950, High: 3240, Name: "3,100 all members up"},
-			{At: 2400, Low: 2300, High: nan, Name: "2,400 kill:secondary", Disc: true}, {At: 2390, Low: nan, High: nan, Name: "x", Dashed: true}}}
+		Water: 1400, Text: "1,400 now <b>", Lines: []HullLine{{At: 3100, Low: 2950, High: 3240, Rate: "3,100", Name: "all members up"},
+			{At: 2400, Low: 2300, High: nan, Rate: "2,400", Name: "while kill:secondary", Disc: true},
+			{At: 2390, Low: nan, High: nan, Name: "x", Dashed: true}}}
 	for _, s := range []Size{Wide, Narrow} {
 		svg := h.Draw(s)
 		wellFormed(t, svg)
 		if strings.Contains(svg, "<b>") || strings.Count(svg, `class="disc"`) != 1 || strings.Count(svg, `class="ll dash"`) != 1 ||
 			!strings.Contains(svg, `class="water"`) {
 			t.Errorf("%s: %s", s.Name, svg)
+		}
+		if !strings.Contains(svg, "while kill:secondary") {
+			t.Errorf("%s: a name is shortened: %s", s.Name, svg)
 		}
 		p := h.place(s)
 		water, low, high := p.y.at(1400), p.y.at(2400), p.y.at(3100)

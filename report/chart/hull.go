@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"strings"
 )
 
 // Hull draws load lines on the hull of a ship, whose height is the axis, and the present load as the water around it.
@@ -20,8 +21,8 @@ type Hull struct {
 type HullLine struct {
 	// At is its height, Low and High the ends of its interval, NaN if they are unknown.
 	At, Low, High float64
-	// Name and Text are beside it: on a phone there is no room for Text.
-	Name, Text string
+	// Rate, Name and Text are beside it: on a phone the name is below the rate, without room for Text.
+	Rate, Name, Text string
 	// Disc marks the line that counts with the disc. Dashed lines do not count.
 	Disc, Dashed bool
 }
@@ -107,11 +108,20 @@ func (c *Hull) water(b *builder, p hullPlace) {
 // marks draws the lines with their names beside the hull, and the name of the water.
 func (c *Hull) marks(b *builder, s Size, p hullPlace) {
 	var names []placed
-	add := func(y float64, text, more, class string) {
-		if !s.narrow() && more != "" {
-			text += "  " + more
+	height := float64(lineHeight)
+	add := func(y float64, text, name, more, class string) {
+		n := placed{x: p.rim, y: y, text: text, class: class}
+		if s.narrow() {
+			n.under = name
+		} else {
+			n.text = strings.Join(slices.DeleteFunc([]string{text, name, more}, func(x string) bool { return x == "" }), "  ")
 		}
-		names = append(names, placed{x: p.rim, y: y, text: Shorten(text, int((s.Width-p.rim)/perChar)), class: class})
+		if n.under != "" {
+			height = 2 * lineHeight
+		}
+		room := int((s.Width - p.rim) / perChar)
+		n.text, n.under = Shorten(n.text, room), Shorten(n.under, room)
+		names = append(names, n)
 	}
 	low, high := math.Inf(1), math.Inf(-1)
 	end := p.ladder + (p.right-p.ladder)*0.3
@@ -138,17 +148,17 @@ func (c *Hull) marks(b *builder, s Size, p hullPlace) {
 			b.raw(`<circle cx="`, number(p.disc), `" cy="`, number(y), `" r="`, number(p.radius), "\" class=\"disc\"/>\n")
 			b.line(p.disc-1.6*p.radius, y, p.ladder, y, "ll")
 		}
-		add(y, l.Name, l.Text, "gh")
+		add(y, l.Rate, l.Name, l.Text, "gh")
 	}
 	if len(c.Lines) > 1 {
 		b.line(p.ladder, low, p.ladder, high, "ll")
 	}
 	if !math.IsNaN(c.Water) {
-		add(p.y.at(c.Water), c.Text, "", "now")
+		add(p.y.at(c.Water), c.Text, "", "", "now")
 	}
 	anchors := slices.Clone(names)
 	slices.SortStableFunc(anchors, func(a, b placed) int { return cmp.Compare(a.y, b.y) })
-	spread(names, hullTop-8, hullHeight-20)
+	spread(names, height, hullTop-8, hullHeight-20)
 	for i, n := range names {
 		from := end
 		if n.class == "now" {
@@ -157,5 +167,8 @@ func (c *Hull) marks(b *builder, s Size, p hullPlace) {
 		b.path("M"+number(from+2)+" "+number(anchors[i].y)+"L"+number(max(from+2, p.right+2))+" "+number(anchors[i].y)+"L"+
 			number(p.rim-4)+" "+number(n.y), "leader")
 		b.label(n.x, n.y+4, left, n.class, n.text)
+		if n.under != "" {
+			b.label(n.x, n.y+4+lineHeight, left, "", n.under)
+		}
 	}
 }

@@ -10,13 +10,14 @@ import (
 type placed struct {
 	x, y  float64
 	text  string
+	under string // a second line, "" for none
 	class string
 }
 
 const lineHeight = 13 // pixels between labels
 
 // spread moves labels apart that lie on each other, as little as possible, within top and bottom.
-func spread(labels []placed, top, bottom float64) {
+func spread(labels []placed, height, top, bottom float64) {
 	slices.SortStableFunc(labels, func(a, b placed) int { return cmp.Compare(a.y, b.y) })
 	for i := range labels {
 		labels[i].y = max(top, min(labels[i].y, bottom))
@@ -25,7 +26,7 @@ func spread(labels []placed, top, bottom float64) {
 		moved := false
 		for i := 1; i < len(labels); i++ {
 			a, b := &labels[i-1], &labels[i]
-			overlap := lineHeight - (b.y - a.y)
+			overlap := height - (b.y - a.y)
 			if overlap < 0.5 || !touch(*a, *b) {
 				continue
 			}
@@ -36,7 +37,7 @@ func spread(labels []placed, top, bottom float64) {
 		}
 		for i := len(labels) - 1; i >= 0 && labels[i].y > bottom; i-- {
 			labels[i].y = bottom
-			bottom -= lineHeight
+			bottom -= height
 		}
 		if !moved {
 			return

@@ -98,7 +98,7 @@ func (c *XY) Draw(s Size) string {
 		}
 	}
 	b.raw("</g>\n")
-	spread(names, p.top+8, p.bottom-2)
+	spread(names, lineHeight, p.top+8, p.bottom-2)
 	names = c.namePoints(names, s, p)
 	for _, n := range names {
 		b.label(n.x, n.y+4, left, n.class, n.text)

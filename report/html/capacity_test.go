@@ -35,13 +35,13 @@ func TestTheHullIsOnThePage(t *testing.T) {
 	page := capacityPage(t, recordtest.Capacity{Events: events, Now: 0.95})
 	answer, _, _ := strings.Cut(page, "</section>")
 	for _, want := range []string{`<figure id="hull"`, ">Load lines and the present load</title>", "A hull with load lines at their heights.",
-		"all members up: 3,100 operations/s (95 %: 2,945 to 3,240)", "initial-sync:secondary: 2,200 operations/s",
+		"all members up: 3,100 operations/s (95 %: 2,945 to 3,240)", "while initial-sync:secondary: 2,200 operations/s",
 		"the safe load", "The water is at the present load: 1,100 ops/s, 50.0 % of the line", `class="disc"`, `class="water"`} {
 		if !strings.Contains(answer, want) {
 			t.Errorf("the first part of the page does not have %q", want)
 		}
 	}
-	for _, want := range []string{"Latency over throughput, kill:secondary", "7 steps", "Filled marks met the objectives",
+	for _, want := range []string{"Latency over throughput, while kill:secondary", "7 steps", "Filled marks met the objectives",
 		"At 4%/month the line is reached in 20 months", "capacity.yaml"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page does not have %q", want)

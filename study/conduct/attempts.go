@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strconv"
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/campaign"
+	"github.com/plimsoll-bench/plimsoll/internal/expression"
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/run"
@@ -66,7 +66,7 @@ func (a *attempts) next(t record.Trial, procedure string) int {
 	return a.highest[nameOf(t, procedure)]
 }
 
-var attemptDir = regexp.MustCompile(`^(.+)-(\d+)$`)
+var attemptDir = expression.New(`^(.+)-(\d+)$`)
 
 // scan finds the highest attempt of each trial, from the directories and the list of trials.
 func (a *attempts) scan() error {
@@ -75,7 +75,7 @@ func (a *attempts) scan() error {
 	}
 	a.scanned = true
 	see := func(name string) {
-		m := attemptDir.FindStringSubmatch(name)
+		m := attemptDir().FindStringSubmatch(name)
 		if m == nil {
 			return
 		}

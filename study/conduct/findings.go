@@ -36,7 +36,7 @@ func (c *conducted) replaceFindings() {
 	c.study.Validity = append(c.study.Validity, c.data.grew()...)
 	c.results()
 	if c.study.Capacity != nil && len(c.study.Capacity.Doubts) > 0 {
-		c.add("capacity-doubtful", measure.Warning, "the capacity was confirmed, but is doubtful: %s",
+		c.add("capacity-doubtful", measure.Warning, "the load line was confirmed, but is doubtful: %s",
 			strings.Join(c.study.Capacity.Doubts, "; "))
 	}
 	c.study.Validity = append(c.study.Validity, c.Doubts("trials")...)

@@ -446,7 +446,7 @@ func TestCompareTellsOfCapacities(t *testing.T) {
 		Steps: []record.CapacityStep{}}
 	r := compareDirs(t, CompareOptions{}, keepStudy(t, filepath.Join(top, "a"), small),
 		keepStudy(t, filepath.Join(top, "b"), large))
-	want := []record.Difference{{What: "capacity.rate", Values: []string{"9,000/s", "12,000/s"}, Severity: measure.Note, Why: "what the capacity search of the study found"}}
+	want := []record.Difference{{What: "capacity.rate", Values: []string{"9,000/s", "12,000/s"}, Severity: measure.Note, Why: "the load line that the study found"}}
 	if diff := cmp.Diff(want, r.Differences); diff != "" {
 		t.Error(diff)
 	}

@@ -291,10 +291,10 @@ func (j *judgement) checkProcedures() []measure.Finding {
 	switch c := j.study.Capacity; {
 	case c == nil || c.Confirmed:
 	case c.Rate > 0:
-		all = append(all, finding("not-confirmed", measure.Warning, "confirming trials did not confirm the capacity: %s",
+		all = append(all, finding("not-confirmed", measure.Warning, "confirming trials did not confirm the load line: %s",
 			strings.TrimSuffix(c.Reason, "."))...)
 	default:
-		all = append(all, finding("no-capacity", measure.Warning, "the capacity search found no rate that holds: %s",
+		all = append(all, finding("no-capacity", measure.Warning, "the search for the load line found no rate that holds: %s",
 			strings.TrimSuffix(c.Reason, "."))...)
 	}
 	return all

@@ -1,7 +1,6 @@
 package judge
 
 import (
-	"fmt"
 	"math"
 	"strings"
 
@@ -43,13 +42,8 @@ func (s *Source) capacity() Side {
 			t.NoAnswer = append(t.NoAnswer, lineMetric(l.Name))
 		}
 	}
-	t.Why, t.Doubts = reasonsOf(c.Validity)
-	switch {
-	case t.Why != "":
-	case c.Status != record.Complete:
+	if t.Why, t.Doubts = reasonsOf(c.Validity); t.Why == "" && c.Status != record.Complete {
 		t.Why = string(c.Status)
-	case len(t.Values)+len(t.NoAnswer) == 0:
-		t.Why = "no line was confirmed"
 	}
 	return Side{Name: s.Name, Trials: []Trial{t}, lines: c.Lines}
 }
@@ -117,7 +111,7 @@ func (c *comparing) compareLines(points [][]*Side) {
 			x.Note = "the sides are not comparable"
 		case tests[i].known:
 			x.Adjusted, x.Equivalence = &differs[i], &same[i]
-			x.Note = c.rules.lineNote(*x.Ratio, differs[i], same[i])
+			x.Note = c.rules.lineNote(x.Metric, *x.Ratio, differs[i], same[i])
 		}
 		c.report.Comparisons = append(c.report.Comparisons, x)
 	}
@@ -141,7 +135,7 @@ func (r rules) line(base, side *Side, b, l *record.LoadLine) lineTest {
 	sb, errB := lineError(b)
 	sl, errL := lineError(l)
 	if errB != "" || errL != "" {
-		t.Note = strings.TrimPrefix(strings.Join([]string{errB, errL}, "; "), "; ")
+		t.Note = "the " + LineWords(t.Metric) + " " + unknownLine(errB, errL, base.Name, side.Name)
 		return t
 	}
 	ratio := stats.Ratio{Ratio: l.Rate / b.Rate, SE: math.Hypot(sb, sl), DF: math.Inf(1)}
@@ -152,15 +146,43 @@ func (r rules) line(base, side *Side, b, l *record.LoadLine) lineTest {
 	return t
 }
 
-// lineError is the standard error of the logarithm of a line, from its interval, or why it is unknown.
+// LineWords are the metric of a line in words, "" if it is that of something else.
+func LineWords(metric string) string {
+	event, ok := strings.CutSuffix(metric, "."+lineFigure)
+	switch {
+	case metric == lineFigure:
+		event = spec.AllMembersUp
+	case !ok:
+		return ""
+	}
+	return (&record.LoadLine{Name: event}).Words()
+}
+
+// unknownLine says on which side a line is how unknown: "is only known to be at least 3,000 in a".
+func unknownLine(base, side, baseName, sideName string) string {
+	switch {
+	case base == side && base != "":
+		return base + " (both sides)"
+	case base != "" && side != "":
+		return base + " in " + baseName + ", and " + side + " in " + sideName
+	case base != "":
+		return base + " in " + baseName
+	}
+	return side + " in " + sideName
+}
+
+// lineError is the standard error of the logarithm of a line, from its interval, or why it is unknown: "was not
+// confirmed".
 func lineError(l *record.LoadLine) (se float64, why string) {
 	switch {
 	case l.Status == record.LineAtLeast:
-		return 0, fmt.Sprintf("the line %s is only known to be at least %s", l.Name, figure.Rate(l.Rate))
+		return 0, "is only known to be at least " + figure.Rate(l.Rate)
+	case l.Status == record.LineNone:
+		return 0, "holds at no rate"
 	case l.Status != record.LineFound || !l.Has():
-		return 0, fmt.Sprintf("the line %s was not confirmed (%s)", l.Name, l.Status)
+		return 0, "was not confirmed"
 	case l.Low == nil || l.High == nil || !(*l.Low > 0 && *l.High > *l.Low && l.Confidence > 0 && l.Confidence < 1):
-		return 0, fmt.Sprintf("the line %s has no interval", l.Name)
+		return 0, "has no interval"
 	}
 	return math.Log(*l.High / *l.Low) / 2 / stats.TQuantile((1+l.Confidence)/2, math.Inf(1)), ""
 }
@@ -168,12 +190,12 @@ func lineError(l *record.LoadLine) (se float64, why string) {
 // lineNote says what became of a line: it fell, it rose, or the intervals contain the change. It is no verdict: the
 // intervals are those of one search a side, and what changes from one search to the next is in neither. With a scatter
 // of 3 % between searches, 21 of 100 comparisons of intervals of ± 5 % would find a difference that is not there.
-func (r rules) lineNote(ratio, differs, same float64) string {
+func (r rules) lineNote(metric string, ratio, differs, same float64) string {
 	switch {
 	case differs <= 1-r.confidence && ratio < 1:
-		return "the line fell by " + figure.Percent(1-ratio)
+		return "the " + LineWords(metric) + " fell by " + figure.Percent(1-ratio)
 	case differs <= 1-r.confidence:
-		return "the line rose by " + figure.Percent(ratio-1)
+		return "the " + LineWords(metric) + " rose by " + figure.Percent(ratio-1)
 	case same <= 1-r.confidence:
 		return "the change is within the margin"
 	}

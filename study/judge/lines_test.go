@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/report/recordtest"
 	"github.com/plimsoll-bench/plimsoll/study/judge"
@@ -62,8 +63,8 @@ func TestLinesAreComparedByTheirIntervals(t *testing.T) {
 		verdict      record.Verdict
 		note         string
 	}{
-		{2760, 0.02, record.Inconclusive, "the line fell by 8.00 %"},
-		{3300, 0.02, record.Inconclusive, "the line rose by 10.0 %"},
+		{2760, 0.02, record.Inconclusive, "the %s fell by 8.00 %%"},
+		{3300, 0.02, record.Inconclusive, "the %s rose by 10.0 %%"},
 		{2900, 0.05, record.Inconclusive, "the change is within the intervals"},
 		{3010, 0.01, record.Inconclusive, "the change is within the margin"},
 	} {
@@ -73,7 +74,11 @@ func TestLinesAreComparedByTheirIntervals(t *testing.T) {
 		}
 		for i, metric := range []string{"line", "kill:secondary.line"} {
 			c := r.Comparisons[i]
-			if c.Metric != metric || c.Verdict != x.verdict || c.Note != x.note || *c.Low > x.rate/3000 ||
+			note := x.note
+			if strings.Contains(note, "%s") {
+				note = fmt.Sprintf(note, judge.LineWords(metric))
+			}
+			if c.Metric != metric || c.Verdict != x.verdict || c.Note != note || *c.Low > x.rate/3000 ||
 				*c.High < x.rate/3000 {
 				t.Errorf("%v against 3000: %s is %s (%s), %v to %v", x.rate, c.Metric, c.Verdict, c.Note, *c.Low, *c.High)
 			}
@@ -88,6 +93,18 @@ func TestLinesAreComparedByTheirIntervals(t *testing.T) {
 	})
 	if c := r.Comparisons[0]; c.Verdict != record.Inconclusive || !strings.Contains(c.Note, "at least 2,000") || c.Ratio != nil {
 		t.Errorf("a line of unknown height: %+v", c)
+	}
+	for status, want := range map[record.LineStatus]string{
+		record.LineUndecided: "the load line was not confirmed in %s", record.LineNone: "the load line holds at no rate in %s"} {
+		r = compareLines(t, 2000, 0.02, func(c *record.Capacity) {
+			for i := range c.Lines {
+				c.Lines[i].Status = status
+			}
+		})
+		c := r.Comparisons[0]
+		if c.Note != fmt.Sprintf(want, r.Sides[1].Name) || measure.Worst(r.Validity) == measure.Invalid {
+			t.Errorf("a line that is %s: %s, %v", status, c.Note, r.Validity)
+		}
 	}
 }
 

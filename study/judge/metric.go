@@ -4,11 +4,11 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/plimsoll-bench/plimsoll/internal/expression"
 	"github.com/plimsoll-bench/plimsoll/internal/nearest"
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
@@ -31,7 +31,7 @@ var (
 		"p50", "p90", "p95", "p99", "p99.9", "p99.99"}
 )
 
-var percentileForm = regexp.MustCompile(`^(?:(.+)\.)?(p[0-9]+(?:\.[0-9]+)?)$`)
+var percentileForm = expression.New(`^(?:(.+)\.)?(p[0-9]+(?:\.[0-9]+)?)$`)
 
 // ParseMetric reads the name of a metric: [class.][service.]figure. The error names the nearest figure.
 func ParseMetric(name string) (Metric, error) {
@@ -53,7 +53,7 @@ func ParseMetric(name string) (Metric, error) {
 // parseMetric parses a name without checking the figure.
 func parseMetric(name string) Metric {
 	m := Metric{Name: name, Kind: "response", Figure: name, Unit: measure.UnitTime}
-	if parts := percentileForm.FindStringSubmatch(name); parts != nil {
+	if parts := percentileForm().FindStringSubmatch(name); parts != nil {
 		m.Class, m.Figure = parts[1], parts[2]
 	} else if i := strings.LastIndexByte(name, '.'); i >= 0 {
 		m.Class, m.Figure = name[:i], name[i+1:]

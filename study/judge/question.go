@@ -45,7 +45,7 @@ var weights = map[string]weight{
 	"load.workers":                {setting, "", "more workers, more throughput and longer response times"},
 	"load.stages":                 {setting, "load.stages", "another load has other response times"},
 	"load_phase":                  {noted, "", "how the data were loaded"},
-	"capacity":                    {noted, "", "what the capacity search of the study found"},
+	"capacity":                    {noted, "", "the load line that the study found"},
 	"objectives":                  {noted, "", "objectives do not change the result"},
 	"database":                    {noted, "", "a name"},
 	"durability":                  {setting, "durability", "writes with a lower durability are faster and are lost more easily"},

@@ -78,7 +78,7 @@ func Line(ctx context.Context, o LineOptions, perform Perform) (record.LoadLine,
 		Steps: []record.LineStep{}}}
 	var err error
 	if l.objectives, err = measure.ParseObjectives(strings.Join(o.Objectives, ",")); err != nil {
-		return l.line, fmt.Errorf("the objectives of a capacity: %w", err)
+		return l.line, fmt.Errorf("the objectives of the load line: %w", err)
 	}
 	for _, x := range l.objectives {
 		if x.Unit == measure.UnitTime && x.AtMost() {

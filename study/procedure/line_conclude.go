@@ -63,7 +63,7 @@ func (l *lineSearch) conclude(err error) {
 	}
 	l.reason(a)
 	if a.Drifts {
-		n.Doubts = append(n.Doubts, fmt.Sprintf("the capacity changed by %s per step during the search. The rate is the one at "+
+		n.Doubts = append(n.Doubts, fmt.Sprintf("the load line changed by %s per step during the search. The rate is the one at "+
 			"its end", signed(a.Drift)))
 	}
 	if a.MissedBelow >= doubtful || a.MissedBelow > 0 && a.State == search.AtLeast {

@@ -99,5 +99,8 @@ func files(program string) ([]byte, error) {
 	if err := add("/"+certificates, certificates, 0o644); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	return text.Bytes(), w.Close()
+	if err := w.Close(); err != nil { // it writes the end
+		return nil, err
+	}
+	return text.Bytes(), nil
 }

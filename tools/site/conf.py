@@ -52,6 +52,7 @@ docs/records
 docs/engines
 docs/faultfs
 docs/ycsb
+docs/glossary
 ```
 
 ```{toctree}

@@ -12,6 +12,7 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
+	"github.com/plimsoll-bench/plimsoll/internal/expression"
 	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/workload/own"
 )
@@ -248,7 +249,7 @@ func (l *labels) pattern(used *Values, anchored bool, options string) any {
 }
 
 // planned finds the indexes in a plan summary, such as IXSCAN { a: 1, "b.c": -1 }.
-var planned = regexp.MustCompile(`(IXSCAN|COUNT_SCAN|DISTINCT_SCAN|GEO_NEAR_2D|GEO_NEAR_2DSPHERE) \{ ([^}]*) \}`)
+var planned = expression.New(`(IXSCAN|COUNT_SCAN|DISTINCT_SCAN|GEO_NEAR_2D|GEO_NEAR_2DSPHERE) \{ ([^}]*) \}`)
 
 // learnIndexes adds the indexes that plans used, where nobody listed them.
 func (w *writer) learnIndexes(c *Collection) {
@@ -261,7 +262,7 @@ func (w *writer) learnIndexes(c *Collection) {
 			continue
 		}
 		for _, plan := range sortedKeys(s.Results.Plans) {
-			for _, m := range planned.FindAllStringSubmatch(plan, -1) {
+			for _, m := range planned().FindAllStringSubmatch(plan, -1) {
 				if !known[m[2]] {
 					known[m[2]] = true
 					w.plannedIndex(c, s, m[2])

@@ -2,20 +2,21 @@ package recorded
 
 import (
 	"bytes"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/plimsoll-bench/plimsoll/internal/expression"
 )
 
 // textLine is the begin of a line of the log before MongoDB 4.4, behind whatever a log pipeline puts before it: time,
 // severity, component, connection.
-var textLine = regexp.MustCompile(`(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}\S*)\s+[FEWID][1-5]?\s+(\w+|-)\s+\[([^\]]*)\] `)
+var textLine = expression.New(`(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}\S*)\s+[FEWID][1-5]?\s+(\w+|-)\s+\[([^\]]*)\] `)
 
 // textCounts are the numbers of a line.
-var textCounts = regexp.MustCompile(`\b(nreturned|ninserted|ndeleted|nMatched|reslen):(\d+)`)
+var textCounts = expression.New(`\b(nreturned|ninserted|ndeleted|nMatched|reslen):(\d+)`)
 
 // statementKinds are the first words of lines about operations.
 var statementKinds = map[string]bool{"command": true, "query": true, "getmore": true, "insert": true, "update": true, "remove": true}
@@ -25,7 +26,7 @@ var statementKinds = map[string]bool{"command": true, "query": true, "getmore": 
 //	TIME I COMMAND [conn1] command DB.COLL appName: "…" command: find { find: "…", filter: { … } } … nreturned:3 120ms
 func (s *source) readText(line []byte, yield yielder) bool {
 	op := Operation{Count: 1}
-	found := textLine.FindSubmatchIndex(line[:min(len(line), 500)])
+	found := textLine().FindSubmatchIndex(line[:min(len(line), 500)])
 	if found == nil {
 		if bytes.IndexByte(line, 0) >= 0 {
 			op.Form = Binary
@@ -85,7 +86,7 @@ func textDuration(line string) (millis int64, ok bool) {
 
 // readTextResult reads what a line has behind its command.
 func (op *Operation) readTextResult(tail string) {
-	for _, m := range textCounts.FindAllStringSubmatch(tail, -1) {
+	for _, m := range textCounts().FindAllStringSubmatch(tail, -1) {
 		n, _ := strconv.ParseInt(m[2], 10, 64)
 		if m[1] == "reslen" {
 			op.Bytes = n
