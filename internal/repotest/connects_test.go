@@ -72,7 +72,6 @@ var asked = map[string]string{
 
 // unasked are the files that open connections without a permit, with the reason.
 var unasked = map[string]string{
-	"cmd/plimsoll/capacity_parameter.go":   "a member of a lab of this user, whose cache or tickets are reduced for a short time",
 	"examples/failover/persons/persons.go": "the service of a run, a program of its own",
 	"fleet/kubernetes/task.go":             "reads the log of a pod that this process started",
 	"fleet/nats/connect.go":                "the server of agents, which only a command that starts a load or an agent opens",
