@@ -18,6 +18,7 @@ var typed = map[string]string{
 	"plimsoll drill --fault power-off:": "power-off:primary power-off:random power-off:secondary",
 	"plimsoll engine install ":          "documentdb mongod",
 	"plimsoll run --rate 10":            "10M 10k",
+	"plimsoll run --workload pers":      "person",
 }
 
 // inZsh types into an interactive zsh, and prints what it shows after two tabs. Each answer is awaited.
