@@ -440,7 +440,7 @@ func overall(rounds []record.DrillRound) (verdict record.DrillVerdict, reasons [
 func statement(n, lossy int) string {
 	switch {
 	case n == 0:
-		return "No round says anything about losses, because none ended with an audit and a verdict."
+		return "No round says anything about losses, because none had acknowledged writes, an audit and a verdict."
 	case lossy > 0 && n == 1:
 		return "The round lost acknowledged writes. Repeat it (--repeat) to see how often that happens."
 	case lossy > 0:

@@ -71,12 +71,18 @@ func modeOutage(m *record.DrillMode) string {
 
 // lossText is what the rounds of a failure mode lost.
 func lossText(d *record.Drill, m *record.DrillMode) string {
-	loss := judge.LossText(m.Losses)
+	loss, silent := judge.LossText(m.Losses), 0
 	for i := range d.Rounds {
 		r := &d.Rounds[i]
+		if r.Ledger != nil && r.Mode() == m.Mode && r.Ledger.ReadBack() && r.Ledger.Acknowledged == 0 {
+			silent++
+		}
 		if r.Ledger != nil && r.Mode() == m.Mode && r.Ledger.LostAtLeast && r.Ledger.LostWrites() > 0 {
 			loss = "at least " + strings.TrimPrefix(strings.TrimPrefix(loss, "at least "), "up to ")
 		}
+	}
+	if m.Losses == nil && silent > 0 && silent == m.Rounds {
+		return "no write was acknowledged, so none could be lost"
 	}
 	return loss
 }

@@ -59,6 +59,21 @@ func TestDrillTellsAnOutageWithoutEnd(t *testing.T) {
 	}
 }
 
+// Without acknowledged writes (w:0) it is known that none was lost, if the final read was done.
+func TestDrillTellsThatNothingWasAcknowledged(t *testing.T) {
+	for want, l := range map[string]record.LedgerResult{
+		"holds: no write was acknowledged, so none could be lost": {Attempted: 10, Reads: []record.LedgerRead{{Source: record.FinalSource}}},
+		"holds: loss not known":                                   {Attempted: 10, Reads: []record.LedgerRead{{Source: record.FinalSource, Problem: "no primary"}}},
+	} {
+		d := &record.Drill{Specification: spec.Drill{Name: "drill"}, Head: record.Head{Status: record.Complete},
+			Verdict: record.Holds, Rounds: []record.DrillRound{{Number: 1, Status: record.Complete, Verdict: record.Holds, Ledger: &l,
+				Faults: []record.DrillFault{{Fault: spec.ParseAction("power-off:host1"), Mode: "crash", Injected: 1e9, Hit: true}}}}}
+		if got := drillAnswer(d); got != want {
+			t.Errorf("the answer is %q, want %q", got, want)
+		}
+	}
+}
+
 // A fault that could not be done has no mode: the text and the tables say so, and why.
 func TestDrillTellsAFaultThatWasNotInjected(t *testing.T) {
 	fault := record.DrillFault{Fault: spec.ParseAction("kill:gateway-9"), Target: "kill:gateway-9", Problem: "there is no member gateway-9"}
