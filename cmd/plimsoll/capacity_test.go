@@ -63,7 +63,8 @@ func TestCIOfALineThatHoldsAtAllRates(t *testing.T) {
 	if code != exitSuccess || !strings.Contains(output, "a line is only known to be at least so high") {
 		t.Errorf("exit code %d: %s", code, output)
 	}
-	if code, output := gated(t, t.TempDir(), recordtest.Capacity{}, func(*record.Capacity) {}); strings.Contains(output, "at least so high") {
+	code, output = gated(t, t.TempDir(), recordtest.Capacity{}, func(*record.Capacity) {})
+	if strings.Contains(output, "at least so high") {
 		t.Errorf("a line with two ends, exit code %d: %s", code, output)
 	}
 }
