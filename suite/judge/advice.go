@@ -105,7 +105,7 @@ func (s *Suite) advice(shown []exhibit) []record.SuiteAdvice {
 	var list []record.SuiteAdvice
 	for i := range s.Source.Advice {
 		a := &s.Source.Advice[i]
-		x := record.SuiteAdvice{Says: a.Says, RestsOn: a.RestsOn, But: a.But, Place: a.Place.String()}
+		x := record.SuiteAdvice{Says: a.Says, RestsOn: slices.Clone(a.RestsOn), But: a.But, Place: a.Place.String()}
 		x.Found, x.Why = adviceFound(a, shown)
 		list = append(list, x)
 	}
