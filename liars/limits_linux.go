@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -36,6 +38,8 @@ func limitFamily() family {
 	f := family{name: "limit", verdict: limitVerdict, parallel: 1, matrix: true, start: l.start, resumes: true,
 		about: func() string { return l.version }, notFound: []string{
 			"two limits at the same time: the one that is nearer to its end is named",
+			"flow control, and a cache that is too small: no plant of seconds is steady, so these labels need a change of a " +
+				"capacity that confirms them",
 		}}
 	f.rows = append(f.rows,
 		row{name: "nothing", honest: "30 % of what the server can do", goal: none, small: 0, full: 20, try: l.nothing})
@@ -77,12 +81,13 @@ func (l *limits) asked(uri, workload string) spec.Run {
 
 // The times of a step.
 const (
-	stepWarmup  = 700 * time.Millisecond
-	stepMeasure = 2100 * time.Millisecond // two samples or three
+	stepWarmup  = 500 * time.Millisecond
+	stepMeasure = 1900 * time.Millisecond // two samples or three
 )
 
-// shares are the rates of a ladder, by the throughput of a closed loop.
-var shares = []float64{0.3, 0.75, 2.5}
+// shares are the rates of a ladder, by the throughput of a closed loop. Late operations are still sent at the end of a
+// step, so a higher rate takes longer.
+var shares = []float64{0.3, 0.75, 1.75}
 
 // execute performs one step of a ladder, at a rate or as a closed loop.
 func (l *limits) execute(ctx context.Context, t *trial, asked spec.Run, rate float64) (*record.Run, error) {
@@ -93,6 +98,7 @@ func (l *limits) execute(ctx context.Context, t *trial, asked spec.Run, rate flo
 	asked.Load.Warmup, asked.Load.Duration = spec.Duration(stepWarmup), spec.Duration(stepMeasure)
 	if rate > 0 {
 		asked.Load.Rate, asked.Load.Arrivals, asked.Load.Late = spec.Rate(rate), "poisson", "queue"
+		asked.LoadPhase.Skip = true // the closed loop came before
 	}
 	if err := asked.Complete(); err != nil {
 		return nil, err
@@ -128,16 +134,40 @@ func (l *limits) ladder(ctx context.Context, t *trial, most float64, asked spec.
 			return limit.Limit{}, err
 		}
 		s := r.LimitStep()
-		t.say("%.0f of %.0f/s, client %v, signals %v, resources %+v", s.Achieved, s.Offered, s.Client, s.Signals, s.Resources)
-		if s.Anatomy != nil {
-			t.say("  %+v", s.Anatomy.Parts)
-		}
+		t.say("%s", told(s))
 		steps = append(steps, s)
 	}
 	got := limit.Decide(steps)
 	t.say("throughput: %s %q, latency: %s %q, %s", got.Throughput, got.Throughput.Evidence, got.Latency,
 		got.Latency.Evidence, got.Shape)
 	return got, nil
+}
+
+// told is what a step shows, without what is not used and not there.
+func told(s limit.Step) string {
+	text := fmt.Sprintf("%.0f of %.0f/s, client %v", s.Achieved, s.Offered, s.Client)
+	for _, name := range slices.Sorted(maps.Keys(s.Signals)) {
+		if x := s.Signals[name]; x != 0 {
+			text += fmt.Sprintf(", %s %.4g", name, x)
+		}
+	}
+	for _, r := range s.Resources {
+		if r.Used >= 0.01*r.Capacity {
+			text += fmt.Sprintf("; %s of %s: %.2f of %.2f, throttled %.2f, waiting %.1f, each %.2g s, behind %v", r.Label,
+				r.Where, r.Used, r.Capacity, r.Throttled, r.Waiting, r.Time, r.Behind)
+		}
+	}
+	for _, x := range s.Secondaries {
+		text += fmt.Sprintf("; %+v", x)
+	}
+	if s.Anatomy == nil {
+		return text + "; no anatomy"
+	}
+	text += fmt.Sprintf("; %.3g operations, %.3g in servers:", s.Anatomy.Operations, s.Anatomy.InServer)
+	for _, p := range s.Anatomy.Parts {
+		text += fmt.Sprintf(" %s %.3g", p.Place, p.Operations)
+	}
+	return text
 }
 
 // nothing offers little: no limit may be named.
@@ -179,7 +209,11 @@ func (l *limits) trialOf(p plant, strength float64) func(context.Context, *trial
 		if err != nil {
 			return undecided, err
 		}
-		most, err := l.closed(ctx, t, fmt.Sprint(p.name, strength), asked)
+		least := asked
+		if p.workers > 0 {
+			least.Load.Workers = p.workers
+		}
+		most, err := l.closed(ctx, t, fmt.Sprint(p.name, strength), least)
 		if err != nil {
 			return undecided, err
 		}

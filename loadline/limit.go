@@ -11,19 +11,24 @@ import (
 	"github.com/plimsoll-bench/plimsoll/spec"
 )
 
-// findLimit decides what limits a line, from the runs of its steps, and confirms it by a change of that capacity. Only
-// what such a change has confirmed or refuted is stated: how often the signals alone are right has not been measured.
+// Proven are the labels that are stated without a change of a capacity, because their signals were right for planted
+// limits (docs/trust.md): those of the throughput, and those of the latency.
+var Proven = [2][]limit.Label{
+	{limit.None},
+	{},
+}
+
+// findLimit decides what limits a line, from the runs of its steps, and confirms it by a change of that capacity if one
+// is allowed. Servers without counters have no limit.
 func (c *session) findLimit(ctx context.Context, l *record.LoadLine) {
-	if l.LimitedBy = nil; c.o.Change == nil {
-		return
-	}
+	l.LimitedBy = nil
 	var steps []limit.Step
 	for _, s := range l.Steps {
 		if s.Record == "" || s.Verdict == record.StepFailed || s.Verdict == record.StepLost {
 			continue
 		}
 		r, err := record.OpenRun(c.path(s.Record))
-		if err != nil {
+		if err != nil || r.Target.Kind != "mongod" && r.Target.Kind != "mongos" {
 			continue
 		}
 		step := r.LimitStep()
@@ -34,12 +39,12 @@ func (c *session) findLimit(ctx context.Context, l *record.LoadLine) {
 		return
 	}
 	found := limit.Decide(steps)
-	if found.Throughput.Strength == limit.Supported && found.Throughput.Label != limit.None {
+	if c.o.Change != nil && found.Throughput.Strength == limit.Supported && found.Throughput.Label != limit.None {
 		if err := c.confirm(ctx, &found); err != nil {
 			found.NotChecked = append(found.NotChecked, "the limit was not confirmed: "+err.Error())
 		}
 	}
-	found.OnlyConfirmed()
+	found.Only(Proven[0], Proven[1])
 	l.LimitedBy = &found
 }
 

@@ -35,8 +35,8 @@ func observedRun(durability spec.Durability, version string) *Run {
 		seriesOfServer("server:b:1", map[string]float64{"cache.max": 1e9, "load.commands": 0.01,
 			"replication.lag": 3e9, "log.sync_time": 9e6, "cpu.used": 2}),
 		seriesOfServer("host:m", map[string]float64{"cpu.busy": 0.95, "cpu.used": 1.9, "disk.sda.utilisation": 0.97,
-			"disk.sda.writes": 100,
-			"disk.sda.await":  50e6, "disk.sda.write_bytes": 1e6}))
+			"disk.sda.writes":      100,
+			"disk.sda.write_await": 50e6, "disk.sda.write_bytes": 1e6}))
 	r.Anatomy = r.findAnatomy()
 	return r
 }

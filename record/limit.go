@@ -199,13 +199,17 @@ func (l *limitReader) machine(name string, waiting float64) {
 			continue
 		}
 		get := func(name string) float64 { return l.get(source, "disk."+disk+"."+name) }
-		label := limit.DiskReads
-		if get("write_bytes") > get("read_bytes") {
-			label = limit.DiskWrites
+		requests := get("reads") + get("writes")
+		reading, writing := get("reads")*get("read_await")/1e9, get("writes")*get("write_await")/1e9 // under way
+		x := limit.Resource{Label: limit.DiskReads, Where: disk + " of " + name, Used: s.Mean, Capacity: 1,
+			Waiting: max(0, reading+writing-1)}
+		if writing > reading {
+			x.Label = limit.DiskWrites
 		}
-		l.step.Resources = append(l.step.Resources, limit.Resource{Label: label, Where: disk + " of " + name,
-			Used: s.Mean, Capacity: 1, Time: get("await") / 1e9,
-			Waiting: max(0, get("await")/1e9*(get("reads")+get("writes"))-1)})
+		if requests > 0 {
+			x.Time = (reading + writing) / requests
+		}
+		l.step.Resources = append(l.step.Resources, x)
 	}
 }
 

@@ -165,7 +165,7 @@ func TestSamplesAreForgotten(t *testing.T) {
 
 func TestUnitOf(t *testing.T) {
 	for name, want := range map[string]string{
-		"cpu.used": "cores", "disk.nvme0n1.read_bytes": "B/s", "disk.dm-0.await": "ns", "network.eth0.100.received": "B/s", "threads": "",
+		"cpu.used": "cores", "disk.nvme0n1.read_bytes": "B/s", "disk.dm-0.write_await": "ns", "network.eth0.100.received": "B/s", "threads": "",
 		"pressure.io.full": "share", "opcounters.getmore": "1/s", "cache.used": "B", "": "", "tickets.read.out": "",
 	} {
 		if got := UnitOf(name); got != want {

@@ -13,7 +13,7 @@ var seriesUnits = map[string]string{
 	// Machines.
 	"cpu.user": "share", "cpu.system": "share", "cpu.iowait": "share", "cpu.steal": "share", "cpu.busy": "share", "cpu.used": "cores", "cpu.throttled": "cores",
 	"memory.used": "B", "memory.available": "B", "memory.resident": "B",
-	"read_bytes": "B/s", "write_bytes": "B/s", "reads": "1/s", "writes": "1/s", "utilisation": "share", "await": "ns",
+	"read_bytes": "B/s", "write_bytes": "B/s", "reads": "1/s", "writes": "1/s", "utilisation": "share", "read_await": "ns", "write_await": "ns",
 	"received": "B/s", "sent": "B/s", "some": "share", "full": "share",
 	// MongoDB.
 	"insert": "1/s", "query": "1/s", "update": "1/s", "delete": "1/s", "getmore": "1/s", "command": "1/s", "requests": "1/s",

@@ -21,7 +21,7 @@ Series of machines, load processes and servers, once a second, in ` + "`samples.
 | source | series | known elsewhere as |
 |---|---|---|
 | ` + "`host:NAME`" + ` | ` + "`cpu.user`, `.system`, `.iowait`, `.steal`, `.busy`, `.used`; `memory.used`, `.available`" + ` | shares of all processors; busy cores |
-| | ` + "`disk.DISK.read_bytes`, `.write_bytes`, `.reads`, `.writes`, `.utilisation`, `.await`" + ` | ` + "`iostat -x`" + ` |
+| | ` + "`disk.DISK.read_bytes`, `.write_bytes`, `.reads`, `.writes`, `.utilisation`, `.read_await`, `.write_await`" + ` | ` + "`iostat -x`" + ` |
 | | ` + "`network.INTERFACE.received`, `.sent`" + ` | |
 | | ` + "`pressure.cpu.some`, `pressure.io.some`, `.full`, `pressure.memory.some`, `.full`" + ` | PSI: the share of the time in which tasks waited |
 | ` + "`host:LAB/HOST`" + ` | ` + "`cpu.used`, `cpu.throttled`, `memory.resident`, `disk.…`, `network.…`" + ` | cores used, and waited for at the limit |

@@ -3,6 +3,7 @@ package limit
 import (
 	"fmt"
 	"math"
+	"slices"
 )
 
 // Reduced is the share to which a capacity is reduced to confirm that it limits: 25 % less.
@@ -29,15 +30,20 @@ func Elasticity(pairs [][2]float64, share float64) (float64, bool) {
 	return sum / n / math.Log(share), true
 }
 
-// OnlyConfirmed leaves of a limit what a change of a capacity has confirmed.
-func (l *Limit) OnlyConfirmed() {
-	l.Bound = false
-	l.Latency = Answer{Label: Unknown, Strength: Weak}
-	if a := &l.Throughput; a.Strength != Confirmed && a.Label != Unknown {
-		*a = Answer{Label: Unknown, Strength: Weak, Evidence: []string{"the signals point to " + string(a.Label) +
-			", and no change of that capacity has confirmed it"}}
-		l.More = ""
+// Only leaves of a limit what a change of a capacity has confirmed, and the labels whose signals were right for planted
+// limits. The answer for the latency is not confirmed by a change.
+func (l *Limit) Only(throughput, latency []Label) {
+	for _, x := range []struct {
+		a     *Answer
+		right []Label
+	}{{&l.Throughput, throughput}, {&l.Latency, latency}} {
+		if x.a.Label == Unknown || x.a.Strength == Confirmed || slices.Contains(x.right, x.a.Label) {
+			continue
+		}
+		*x.a = Answer{Label: Unknown, Strength: Weak, Evidence: []string{"the signals point to " + string(x.a.Label) +
+			", and nothing has confirmed it"}}
 	}
+	l.More = more[l.Main().Label]
 }
 
 // Confirm takes into account that a capacity was reduced to [Reduced], and what came of it: at least 0.7 confirms the

@@ -21,6 +21,8 @@ const (
 	grown       = 1.5  // by how much the time in a place grows if operations queue there
 	mostGrowth  = 0.40 // share of the growth of all operations in the place of the queue
 	fewGrowth   = 0.20 // share below which the queue is elsewhere
+	outside     = 0.90 // share of the growth outside of the servers from which they are not where operations queue
+	negligible  = 0.05 // share of the service time in servers up to which they do not matter
 	dominates   = 0.50 // share of the service time that is the answer for the latency
 	unexplained = 0.30 // share of the time in servers above which soft limits are unknown
 )
@@ -28,7 +30,7 @@ const (
 // ladder is the steps in order of load.
 type ladder struct {
 	steps     []Step
-	low, top  *Step
+	low, top  *Step   // the one with the shortest operations, and the highest load
 	peak      float64 // highest throughput
 	shape     string
 	last      float64 // elasticity of the throughput between the last two steps
@@ -68,6 +70,11 @@ func newLadder(steps []Step) *ladder {
 		return l
 	}
 	l.low, l.top = &l.steps[0], &l.steps[n-1]
+	for i := range l.steps { // not always the lowest load: one before may have left a queue to it
+		if s := &l.steps[i]; load(s) < load(l.top) && s.each() < l.low.each() {
+			l.low = s
+		}
+	}
 	for _, s := range l.steps {
 		l.peak = max(l.peak, s.Achieved)
 		l.saturated = l.saturated || s.Offered > 0 && !s.Sustained
@@ -98,6 +105,14 @@ func load(s *Step) float64 {
 		return s.Offered
 	}
 	return float64(max(1, s.Workers))
+}
+
+// each is the mean service time of an operation in seconds; infinite if it is unknown.
+func (s *Step) each() float64 {
+	if s.Anatomy == nil || s.Anatomy.Operations <= 0 {
+		return math.Inf(1)
+	}
+	return s.Anatomy.Operations / s.Achieved
 }
 
 func (l *ladder) open() bool { return l.top.Offered > 0 }
@@ -184,10 +199,15 @@ func (l *ladder) client() (Answer, bool) {
 	switch {
 	case flat:
 		return supported(Client, "", strings.Join(l.top.Client, ", "),
-			fmt.Sprintf("the time in the servers did not grow (%.2f ms at the lowest load, %.2f ms at the highest)",
+			fmt.Sprintf("the time in the servers did not grow (%.2f ms at a low load, %.2f ms at the highest)",
 				low*1e3, top*1e3))
-	case !known2 && len(l.top.Client) > 1 && !slices.ContainsFunc(l.top.Resources, Resource.full):
+	case len(l.top.Client) < 2 || slices.ContainsFunc(l.top.Resources, Resource.full):
+	case !known2:
 		return supported(Client, "", l.top.Client[0], strings.Join(l.top.Client[1:], ", "))
+	case l.grownIn(anatomy.Client, anatomy.Network) >= outside: // bursts of a stopped client make servers slower
+		return supported(Client, "", strings.Join(l.top.Client, ", "),
+			fmt.Sprintf("%.0f %% of the additional operations are not in the servers",
+				l.grownIn(anatomy.Client, anatomy.Network)*100))
 	}
 	return Answer{}, false
 }
@@ -206,7 +226,7 @@ func (l *ladder) conflicts() (Answer, bool) {
 			"more load means less throughput")
 	case low > 0 && top > grown*low:
 		return supported(Conflicts, "", fmt.Sprintf("%.1f write conflicts per write", each),
-			fmt.Sprintf("an operation uses %.1f times the CPU that it uses at the lowest load", top/low))
+			fmt.Sprintf("an operation uses %.1f times the CPU that it uses at a low load", top/low))
 	}
 	return Answer{}, false
 }
@@ -262,7 +282,7 @@ func (l *ladder) resource() (best Answer, ok bool) {
 	return best, ok
 }
 
-// parallel says that requests of a disk do not take longer than at the lowest load. Then it serves them at the same
+// parallel says that requests of a disk do not take longer than at a low load. Then it serves them at the same
 // time, and its utilisation does not show that it is used up.
 func (l *ladder) parallel(r Resource) bool {
 	if r.Label != DiskReads && r.Label != DiskWrites || len(l.steps) < 2 {

@@ -27,9 +27,13 @@ func at(places map[anatomy.Place]float64) *anatomy.Anatomy {
 
 // open are three steps of a ladder of rates that the target does not achieve at last.
 func open(low, top map[anatomy.Place]float64, change func(i int, s *Step)) []Step {
+	more := places{}
+	for place, n := range low {
+		more[place] = n * 895 / 500
+	}
 	steps := []Step{
 		{Offered: 500, Achieved: 500, Sustained: true, Workers: 64, Anatomy: at(low)},
-		{Offered: 900, Achieved: 895, Sustained: true, Workers: 64, Anatomy: at(low)},
+		{Offered: 900, Achieved: 895, Sustained: true, Workers: 64, Anatomy: at(more)},
 		{Offered: 1200, Achieved: 1000, Workers: 64, Anatomy: at(top)},
 	}
 	for i := range steps {
@@ -97,6 +101,12 @@ func TestThroughput(t *testing.T) {
 			Unknown, ""},
 		"flow control": {open(light, places{anatomy.FlowControl: 50}, signal(SignalLagged, 0,
 			0.2, 0.9)), FlowControl, ""},
+		"flow control that a lower load left behind": {open(places{anatomy.FlowControl: 23, anatomy.CPU: 0.3},
+			places{anatomy.FlowControl: 25, anatomy.CPU: 0.1}, func(i int, s *Step) {
+				if s.Signals[SignalLagged] = 1; i == 1 {
+					s.Anatomy = at(light)
+				}
+			}), FlowControl, ""},
 		"flow control that was not active": {open(light, places{anatomy.FlowControl: 50}, signal(SignalLagged, 0)),
 			Unknown, ""},
 		"unexplained": {open(light, places{anatomy.Unexplained: 50, anatomy.Locks: 40},
@@ -108,6 +118,14 @@ func TestThroughput(t *testing.T) {
 		"a busy load generator is no network": {open(light, places{anatomy.Network: 60, anatomy.CPU: 0.6,
 			anatomy.Unexplained: 0.1},
 			func(_ int, s *Step) { s.Client = []string{"client-cpu"} }), Client, ""},
+		"bursts of a load generator that a quota stops": {open(light, places{anatomy.Client: 9, anatomy.Network: 14,
+			anatomy.CPU: 2}, func(_ int, s *Step) { s.Client = []string{"client-cpu", "client-delay"} }), Client, ""},
+		"a load generator that one signal accuses": {open(light, places{anatomy.Client: 9, anatomy.Network: 14,
+			anatomy.CPU: 2}, func(_ int, s *Step) { s.Client = []string{"client-cpu"} }), Unknown, ""},
+		"a network before servers that hardly matter": {open(places{anatomy.Network: 0.5, anatomy.CPU: 0.015},
+			places{anatomy.Network: 37, anatomy.CPU: 0.05}, nil), Network, ""},
+		"a wait for the connections of a pool is no network": {open(light, places{anatomy.Network: 60, anatomy.CPU: 0.6,
+			anatomy.Unexplained: 0.1}, signal(SignalPool, 0.3)), Unknown, ""},
 		"a busy load generator before slow servers": {open(light, places{anatomy.Network: 6, anatomy.Locks: 60},
 			func(i int, s *Step) { s.Client, s.Signals[SignalWaits] = []string{"client-run-queue"}, 0.5 }), Locks, ""},
 		"refused connections": {open(light, queue, func(_ int, s *Step) {

@@ -9,7 +9,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/measure/anatomy"
 )
 
-// added is by how many operations a place grew from the lowest to the highest load. 0 if its time per operation did not
+// added is by how many operations a place grew from a low to the highest load. 0 if its time per operation did not
 // grow much: then it has more operations because there are more, and no queue.
 func (l *ladder) added(place anatomy.Place) float64 {
 	low, top := l.low.Anatomy, l.top.Anatomy
@@ -122,9 +122,10 @@ func (l *ladder) holders() string {
 	return fmt.Sprintf("; most of those that held one were in %s", best)
 }
 
+// eviction is the disk that keeps pages from leaving the cache, or the cache that has too few of them.
 func (l *ladder) eviction() (Label, string) {
 	for _, r := range l.top.Resources {
-		if r.Label == DiskWrites && r.full() {
+		if r.Label == DiskWrites && r.full() && !l.parallel(r) {
 			return DiskWrites, fmt.Sprintf("%s: %.2f of %.2f used", r.Where, r.Used, r.Capacity)
 		}
 	}
@@ -165,7 +166,16 @@ func (l *ladder) slowest() (name, why string) {
 // network is true if the time between client and server grows while neither is busy.
 func (l *ladder) network() (Label, string) {
 	used := len(l.top.Client) > 0 || slices.ContainsFunc(l.top.Resources, Resource.full)
-	if used || l.top.BlindRouter || l.shape == Retrograde {
+	pool, _ := l.signal(SignalPool)
+	conflicts, _ := l.signal(SignalConflicts)
+	if used || l.top.BlindRouter || pool >= fewGrowth || conflicts >= 1 {
+		return Network, ""
+	}
+	if a := l.top.Anatomy; a.InServer > 0 && a.InServer <= negligible*a.Operations {
+		return Network, fmt.Sprintf("%.0f %% of the service time is in the servers, and the load generator was not busy",
+			a.InServer/a.Operations*100)
+	}
+	if l.shape == Retrograde {
 		return Network, ""
 	}
 	low, known1 := inServer(l.low)
@@ -188,7 +198,7 @@ var labelOf = map[anatomy.Place]Label{
 // latency is where most of the service time is: at the highest load if an objective was missed there, otherwise at the
 // highest one that held, or the lowest one if none did.
 func (l *ladder) latency(bound bool) Answer {
-	s := l.low
+	s := &l.steps[0]
 	for i := range l.steps {
 		if x := &l.steps[i]; bound || (x.Sustained || x.Offered == 0) && !x.Missed {
 			s = x

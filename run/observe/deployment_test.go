@@ -89,7 +89,7 @@ func TestDiagnosticData(t *testing.T) {
 	}
 	want := map[string]float64{"cpu.user": 0.25, "cpu.system": 0.25, "cpu.iowait": 0, "cpu.steal": 0, "cpu.busy": 0.5, "cpu.used": 2,
 		"memory.available": 4096, "memory.used": 4096, "network.received": 700, "network.sent": 0,
-		"disk.sda.reads": 10, "disk.sda.writes": 10, "disk.sda.read_bytes": 10240, "disk.sda.write_bytes": 0, "disk.sda.utilisation": 0.5, "disk.sda.await": 2e6}
+		"disk.sda.reads": 10, "disk.sda.writes": 10, "disk.sda.read_bytes": 10240, "disk.sda.write_bytes": 0, "disk.sda.utilisation": 0.5, "disk.sda.read_await": 3e6, "disk.sda.write_await": 1e6}
 	if d := cmp.Diff(want, r.read(raw(t, systemMetrics(testNow.Add(2*time.Second), 12)), testNow), close6); d != "" {
 		t.Error(d)
 	}

@@ -88,7 +88,7 @@ func (r *diagnosticReader) disks(d bson.Raw, values map[string]float64) {
 		get := func(name string) float64 { x, _ := server.At(name).Number(fields); return x }
 		r.rates.disk(values, e.Key(), disk{
 			reads: get("reads"), writes: get("writes"), readSectors: get("read_sectors"), writeSectors: get("write_sectors"),
-			waited: get("read_time_ms") + get("write_time_ms"), busy: get("io_time_ms"),
+			reading: get("read_time_ms"), writing: get("write_time_ms"), busy: get("io_time_ms"),
 		})
 	}
 }

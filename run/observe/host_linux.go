@@ -89,7 +89,8 @@ func (h *host) disks(values map[string]float64) error {
 		whole = s.DeviceName
 		h.rates.disk(values, whole, disk{
 			reads: float64(s.ReadIOs), writes: float64(s.WriteIOs), readSectors: float64(s.ReadSectors),
-			writeSectors: float64(s.WriteSectors), waited: float64(s.ReadTicks + s.WriteTicks), busy: float64(s.IOsTotalTicks),
+			writeSectors: float64(s.WriteSectors), reading: float64(s.ReadTicks), writing: float64(s.WriteTicks),
+			busy: float64(s.IOsTotalTicks),
 		})
 	}
 	return nil

@@ -87,13 +87,13 @@ func (r *rates) cpu(values, times map[string]float64, cores int) {
 }
 
 // disk is the counters of one disk in /proc/diskstats.
-type disk struct{ reads, writes, readSectors, writeSectors, waited, busy float64 }
+type disk struct{ reads, writes, readSectors, writeSectors, reading, writing, busy float64 }
 
 // sector is the unit of /proc/diskstats for all devices.
 const sector = 512
 
-// disk adds the traffic of a disk that ever had any, with the values of iostat: r/s, w/s, rkB/s, wkB/s, %util and
-// await. Loop devices that were never written to are images of packages.
+// disk adds the traffic of a disk that ever had any, with the values of iostat: r/s, w/s, rkB/s, wkB/s, %util,
+// r_await and w_await. Loop devices that were never written to are images of packages.
 func (r *rates) disk(values map[string]float64, name string, d disk) {
 	if d.reads+d.writes == 0 || strings.HasPrefix(name, "loop") && d.writes == 0 || strings.HasPrefix(name, "ram") {
 		return
@@ -104,5 +104,6 @@ func (r *rates) disk(values map[string]float64, name string, d disk) {
 	r.perSecond(values, name+"read_bytes", d.readSectors*sector)
 	r.perSecond(values, name+"write_bytes", d.writeSectors*sector)
 	r.share(values, name+"utilisation", d.busy/1e3)
-	r.mean(values, name+"await", d.waited, d.reads+d.writes, time.Millisecond)
+	r.mean(values, name+"read_await", d.reading, d.reads, time.Millisecond)
+	r.mean(values, name+"write_await", d.writing, d.writes, time.Millisecond)
 }

@@ -34,6 +34,7 @@ type statusReader struct {
 	server      string
 	up          float64
 	checkpoints float64 // at the last sample, negative before the first
+	stores      bool    // an earlier sample had statistics of WiredTiger
 }
 
 func newStatusReader() *statusReader { return &statusReader{checkpoints: -1} }
@@ -80,7 +81,7 @@ func (r *statusReader) recognise(doc bson.Raw) {
 	up, known := uptimeMillis.Number(doc)
 	if host != r.server || known && up < r.up {
 		r.rates = rates{}
-		r.checkpoints = -1
+		r.checkpoints, r.stores = -1, false
 	}
 	r.server, r.up = host, up
 }
@@ -100,9 +101,9 @@ func (r *statusReader) derived(doc bson.Raw, values map[string]float64) {
 			values["tickets."+kind+".exhausted"] = toNumber(free <= 0)
 		}
 	}
-	// Until 5.0 at least, this part needs a ticket at once and is empty without one.
-	engine, _ := doc.Lookup("storageEngine", "name").StringValueOK()
-	if _, ok := values["cache.max"]; !ok && engine == "wiredTiger" {
+	if _, ok := values["cache.max"]; ok {
+		r.stores = true
+	} else if r.stores { // until 5.0 at least, this part needs a ticket at once and is empty without one
 		values["tickets.read.exhausted"] = 1
 	}
 	if x, ok := residentMiB.Number(doc); ok {

@@ -46,15 +46,27 @@ func document(t testing.TB, name string, replace ...string) bson.Raw {
 
 var close6 = cmpopts.EquateApprox(1e-9, 1e-9)
 
-// A server without a free ticket leaves out the statistics of its engine.
+// A server without a free ticket leaves out the statistics of its engine. Servers that never have them are others.
 func TestStatusWithoutTicket(t *testing.T) {
-	for engine, want := range map[string]float64{"wiredTiger": 1, "inMemory": 0} {
-		doc, err := bson.Marshal(bson.M{"storageEngine": bson.M{"name": engine}, "wiredTiger": bson.M{}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if values, _ := newStatusReader().read(doc, testNow); values["tickets.read.exhausted"] != want {
-			t.Errorf("%s: %v", engine, values)
+	empty, err := bson.Marshal(bson.M{"host": "a", "wiredTiger": bson.M{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole, err := bson.Marshal(bson.M{"host": "a", "wiredTiger": bson.M{"cache": bson.M{"maximum bytes configured": 1 << 30}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := bson.Marshal(bson.M{"host": "b", "wiredTiger": bson.M{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := newStatusReader()
+	for i, step := range []struct {
+		doc  bson.Raw
+		want float64
+	}{{empty, 0}, {whole, 0}, {empty, 1}, {empty, 1}, {whole, 0}, {other, 0}} {
+		if values, _ := r.read(step.doc, testNow.Add(time.Duration(i)*time.Second)); values["tickets.read.exhausted"] != step.want {
+			t.Errorf("%d: %v", i, values)
 		}
 	}
 }
