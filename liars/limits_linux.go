@@ -29,12 +29,14 @@ type limits struct {
 	sites           map[string]*site
 	free            map[string]float64 // throughput of a closed loop, by row
 	cores           float64            // that the plain server uses without a plant
+	loaded          map[string]*record.FillResult
 }
 
 // limitFamily is what limits: each row is a planted limit. A trial with another label than the planted one did not find
 // it; the matrix has that label.
 func limitFamily() family {
-	l := &limits{disks: &disks{}, sites: map[string]*site{}, free: map[string]float64{}}
+	l := &limits{disks: &disks{}, sites: map[string]*site{}, free: map[string]float64{},
+		loaded: map[string]*record.FillResult{}}
 	f := family{name: "limit", verdict: limitVerdict, parallel: 1, matrix: true, start: l.start, resumes: true,
 		about: func() string { return l.version }, notFound: []string{
 			"two limits at the same time: the one that is nearer to its end is named",
@@ -98,13 +100,17 @@ func (l *limits) execute(ctx context.Context, t *trial, asked spec.Run, rate flo
 	asked.Load.Warmup, asked.Load.Duration = spec.Duration(stepWarmup), spec.Duration(stepMeasure)
 	if rate > 0 {
 		asked.Load.Rate, asked.Load.Arrivals, asked.Load.Late = spec.Rate(rate), "poisson", "queue"
-		asked.LoadPhase.Skip = true // the closed loop came before
 	}
 	if err := asked.Complete(); err != nil {
 		return nil, err
 	}
-	return run.Execute(ctx, asked, run.Options{Dir: filepath.Join(dir, "run"), Tool: record.Tool{Name: "liars"},
-		Now: time.Now})
+	data := asked.Target + asked.Database // each workload has its own
+	r, err := run.Execute(ctx, asked, run.Options{Dir: filepath.Join(dir, "run"), Tool: record.Tool{Name: "liars"},
+		Now: time.Now, Loaded: l.loaded[data]}) // counting the documents again takes long on a slow disk
+	if err == nil {
+		l.loaded[data] = r.Fill
+	}
+	return r, err
 }
 
 // closed is the throughput of a closed loop, measured before the first trial of a row.
