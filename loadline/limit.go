@@ -9,32 +9,17 @@ import (
 	"github.com/plimsoll-bench/plimsoll/measure/limit"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/spec"
+	"github.com/plimsoll-bench/plimsoll/study/procedure"
 )
 
-// Proven are the labels that are stated without a change of a capacity, because their signals were right for planted
-// limits (docs/trust.md): those of the throughput, and those of the latency.
-var Proven = [2][]limit.Label{
-	{limit.None},
-	{},
-}
-
 // findLimit decides what limits a line, from the runs of its steps, and confirms it by a change of that capacity if one
-// is allowed. Servers without counters have no limit.
+// is allowed.
 func (c *session) findLimit(ctx context.Context, l *record.LoadLine) {
 	l.LimitedBy = nil
-	var steps []limit.Step
-	for _, s := range l.Steps {
-		if s.Record == "" || s.Verdict == record.StepFailed || s.Verdict == record.StepLost {
-			continue
-		}
-		r, err := record.OpenRun(c.path(s.Record))
-		if err != nil || r.Target.Kind != "mongod" && r.Target.Kind != "mongos" {
-			continue
-		}
-		step := r.LimitStep()
-		step.Missed = s.Verdict == record.StepMissed
-		steps = append(steps, step)
-	}
+	steps := procedure.LimitSteps(l, func(path string) *record.Run {
+		r, _ := record.OpenRun(c.path(path)) // a step without a record shows nothing
+		return r
+	})
 	if len(steps) == 0 {
 		return
 	}
@@ -44,7 +29,7 @@ func (c *session) findLimit(ctx context.Context, l *record.LoadLine) {
 			found.NotChecked = append(found.NotChecked, "the limit was not confirmed: "+err.Error())
 		}
 	}
-	found.Only(Proven[0], Proven[1])
+	found.Only(procedure.Proven[0], procedure.Proven[1])
 	l.LimitedBy = &found
 }
 

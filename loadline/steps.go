@@ -60,6 +60,9 @@ func (c *session) run(ctx context.Context, i int, s procedure.Step) (procedure.S
 		o := c.o.Run
 		o.Dir = dir
 		r, err = c.o.Execute(ctx, s.Spec, o)
+		if r != nil && c.o.Run.Loaded == nil { // counting large data again takes long, and fills the cache with them
+			c.o.Run.Loaded = r.Fill
+		}
 		step.Seconds = c.o.Run.Now().Sub(*step.Started).Seconds()
 	}
 	return c.concluded(ctx, step, dir, r, err)

@@ -1,5 +1,7 @@
 package record
 
+import "github.com/plimsoll-bench/plimsoll/measure/limit"
+
 // ProcedureResult is what a procedure tried and chose.
 type ProcedureResult struct {
 	// Name is "threads" or "steady".
@@ -14,6 +16,9 @@ type ProcedureResult struct {
 	Settled bool    `json:"settled"`
 	// Points are what was tried, in order.
 	Points []ProcedurePoint `json:"points"`
+	// LimitedBy is what keeps the throughput from growing with workers; absent of other procedures, and without the
+	// counters of a MongoDB.
+	LimitedBy *limit.Limit `json:"limited_by,omitempty"`
 }
 
 // ProcedurePoint is one value that a procedure tried.
@@ -53,6 +58,8 @@ type CapacityResult struct {
 	Doubts []string `json:"doubts,omitempty"`
 	// Steps are all trials, in order.
 	Steps []CapacityStep `json:"steps"`
+	// LimitedBy is what keeps the load from growing; absent without the counters of a MongoDB.
+	LimitedBy *limit.Limit `json:"limited_by,omitempty"`
 }
 
 // CapacityStep is one trial of a capacity search.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -121,7 +122,11 @@ func whatIfTitle(w *record.WhatIf) string {
 	case w.Throughput == nil:
 		return w.Asked + ": at most " + figure.Rate(*w.High) + " ok/s, because it is beyond the measured levels" + changed
 	}
-	return w.Asked + ": " + figure.Rate(*w.Throughput) + " ok/s, 95 % interval " + figure.Rate(*w.Low) + " to " + figure.Rate(*w.High) + changed
+	interval := ", 95 % interval "
+	if slices.ContainsFunc(w.Changes, func(c record.WhatIfChange) bool { return c.Basis == predict.ByElasticity }) {
+		interval = ", at least none and at most proportional growth: "
+	}
+	return w.Asked + ": " + figure.Rate(*w.Throughput) + " ok/s" + interval + figure.Rate(*w.Low) + " to " + figure.Rate(*w.High) + changed
 }
 
 func backtestKind() *kind { return kindOf("a backtest", figureless(backtestDocument)) }

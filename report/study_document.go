@@ -41,9 +41,12 @@ func studyDocument(s *record.Study, on *studyFiles) *Document {
 		d.Sections = append(d.Sections, Section{ID: "objectives", Title: "objectives", Points: d.Objectives})
 		d.Objectives = short(d.Objectives, mostObjectives, "objective")
 	}
+	for _, p := range s.Procedures {
+		d.Where = cmp.Or(d.Where, limitLine(p.LimitedBy))
+	}
 	capacity := ""
 	if s.Capacity != nil {
-		capacity = capacityText(s.Capacity)
+		capacity, d.Where = capacityText(s.Capacity), cmp.Or(limitLine(s.Capacity.LimitedBy), d.Where)
 	}
 	asked := s.Specification
 	d.Facts = Facts(

@@ -226,6 +226,7 @@ func procedureSection(p *record.ProcedureResult) Section {
 		s.Table.row(name, strconv.Itoa(at.N), figure.Rate(at.Throughput), span(at.Low, at.High, measure.UnitRate),
 			optional(at.P99, measure.UnitTime), at.Note)
 	}
+	s.Facts = limitFacts(p.LimitedBy)
 	return s
 }
 
@@ -262,6 +263,7 @@ func capacitySection(c *record.CapacityResult) Section {
 		s.Table.row(step.Phase, figure.Rate(step.Offered), figure.Rate(step.Achieved), optional(step.P99, measure.UnitTime),
 			figure.Percent(step.Errors), yesNo(step.Holds), step.Missed)
 	}
+	s.Facts = limitFacts(c.LimitedBy)
 	return s
 }
 

@@ -94,8 +94,7 @@ func WhatIf(studies []Study, text string, tool record.Tool) (*record.WhatIf, err
 		case c.Beyond:
 			x *= *c.High
 			beyond = true
-			out.Validity = append(out.Validity, measure.Finding{ID: "beyond-measured", Severity: measure.Warning, Text: fmt.Sprintf(
-				"%s=%s is beyond the measured levels, so there is only an upper limit. Something else may become the limit there. Measure it before you buy", c.Key, c.To)})
+			out.Validity = append(out.Validity, beyondMeasured(c))
 		default:
 			x *= *c.Ratio
 			below += math.Pow(math.Log(*c.Low / *c.Ratio), 2)
@@ -117,6 +116,11 @@ func WhatIf(studies []Study, text string, tool record.Tool) (*record.WhatIf, err
 	}
 	out.Nearest = nearestOf(first, asked)
 	return out, nil
+}
+
+func beyondMeasured(c record.WhatIfChange) measure.Finding {
+	return measure.Finding{ID: "beyond-measured", Severity: measure.Warning, Text: fmt.Sprintf("%s=%s is beyond the measured "+
+		"levels, so there is only an upper limit. Something else may become the limit there. Measure it before you buy", c.Key, c.To)}
 }
 
 // half is the square of half of the interval of the mean of trials, of logarithms.

@@ -36,7 +36,8 @@ store, and of a thousandth of the planned data, are refused.
 
 --backtest leaves out each level of the factors of studies, predicts it from the others, and compares. It also
 takes published documents: published:storage-io, published:policy-storage/figure-6. --what-if predicts the
-throughput of a deployment that was not measured, from studies that varied each of its keys.
+throughput of a deployment that was not measured, from studies that varied each of its keys, or its load line from a
+capacity whose limit was confirmed (plimsoll capacity --confirm).
 
 --failures simulates years with failures of a deployment: how long writes fail, and how many operations are
 late. It draws each failure from drills in which a primary failed; two drills of each kind of failure are

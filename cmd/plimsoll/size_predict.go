@@ -17,7 +17,7 @@ func (f *sizeFlags) predict(cmd *cobra.Command, env *environment, args []string)
 	case len(args) == 0 && f.failures != "":
 		return usageError("%s --failures needs the directories of drills", cmd.CommandPath())
 	case len(args) == 0:
-		return usageError("%s needs the directory of at least one study", cmd.CommandPath())
+		return usageError("%s needs the directory of at least one study, or of a capacity for --what-if", cmd.CommandPath())
 	case f.backtest && f.whatIf != "":
 		return usageError("--backtest and --what-if are two questions: remove one of them")
 	case f.failures != "" && (f.backtest || f.whatIf != ""):
@@ -72,6 +72,13 @@ func factorsOf(arg string) ([]predict.Factor, []string, error) {
 }
 
 func (f *sizeFlags) answerWhatIf(env *environment, args []string) error {
+	if line, err := record.OpenCapacity(args[0]); err == nil && len(args) == 1 {
+		w, err := predict.WhatIfLine(predict.Line{Dir: args[0], Capacity: line}, f.whatIf, tool())
+		if err != nil {
+			return withExit(exitUsage, err)
+		}
+		return f.conclude(env, w, w.High != nil)
+	}
 	var studies []predict.Study
 	for _, dir := range args {
 		s, err := record.OpenStudy(dir)

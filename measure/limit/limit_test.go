@@ -345,3 +345,32 @@ func TestConfirm(t *testing.T) {
 		t.Error("nothing was measured")
 	}
 }
+
+// Only confirmed answers and proven labels are stated.
+func TestOnly(t *testing.T) {
+	of := func() Limit {
+		return Limit{Throughput: Answer{Label: CPU, Where: "h1", Strength: Supported, Evidence: []string{"busy"}},
+			Latency: Answer{Label: Flushes, Strength: Supported, Evidence: []string{"syncs"}}, More: more[CPU]}
+	}
+	l := of()
+	l.Only([]Label{CPU, None}, []Label{Flushes})
+	if l.Throughput.Label != CPU || l.Latency.Label != Flushes || l.More != more[CPU] {
+		t.Errorf("proven: %+v", l)
+	}
+	l = of()
+	l.Only([]Label{Locks}, nil)
+	if l.Throughput.Label != Unknown || l.Latency.Label != Unknown || l.More != "" ||
+		!strings.Contains(l.Throughput.Evidence[0], "CPU") {
+		t.Errorf("not proven: %+v", l)
+	}
+	l = of()
+	l.Throughput.Strength = Confirmed
+	if l.Only(nil, nil); l.Throughput.Label != CPU || l.More == "" {
+		t.Errorf("confirmed: %+v", l)
+	}
+	l = of()
+	l.Bound = true
+	if l.Only([]Label{CPU}, []Label{Flushes}); l.More != more[Flushes] {
+		t.Errorf("bound by the latency: %+v", l)
+	}
+}

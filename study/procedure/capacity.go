@@ -22,10 +22,15 @@ func Capacity(ctx context.Context, base spec.Run, objectives []string, asked spe
 	base.Load.Pace, base.Objectives = 0, nil
 	asked.Duration = base.Load.Duration
 	o := LineOptions{Base: base, Objectives: objectives, Search: asked}
+	runs := map[string]*record.Run{}
 	line, err := Line(ctx, o, func(ctx context.Context, s Step) (StepResult, error) {
-		return tried(ctx, try, s)
+		r, err := tried(ctx, try, s)
+		runs[r.Step.Record] = r.Run
+		return r, err
 	})
-	return capacityOf(line, objectives, base.Load.Replay != ""), err
+	result := capacityOf(line, objectives, base.Load.Replay != "")
+	result.LimitedBy = Limit(LimitSteps(&line, func(path string) *record.Run { return runs[path] }))
+	return result, err
 }
 
 // tried performs a step as a trial.

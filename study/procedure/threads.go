@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
+	"github.com/plimsoll-bench/plimsoll/measure/limit"
 	"github.com/plimsoll-bench/plimsoll/measure/stats"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/spec"
@@ -40,6 +41,15 @@ func Threads(ctx context.Context, base spec.Run, asked spec.Threads, try Try) (r
 		}
 	}
 	t.choose(&result)
+	var steps []limit.Step
+	for _, p := range t.points {
+		for _, o := range p.trials {
+			if step, ok := limitStep(o.run); ok && o.counts() {
+				steps = append(steps, step)
+			}
+		}
+	}
+	result.LimitedBy = Limit(steps)
 	return result, err
 }
 

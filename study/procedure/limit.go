@@ -1,0 +1,45 @@
+package procedure
+
+import (
+	"github.com/plimsoll-bench/plimsoll/measure/limit"
+	"github.com/plimsoll-bench/plimsoll/record"
+)
+
+// Proven are the labels that are stated without a change of a capacity, because their signals were right for planted
+// limits (docs/trust.md): those of the throughput, and those of the latency.
+var Proven = [2][]limit.Label{
+	{limit.None},
+	{},
+}
+
+// LimitSteps are the steps of a line that show what limits it. run opens a record; steps without one, and those that
+// are not of a MongoDB, are left out, because their servers have no counters.
+func LimitSteps(line *record.LoadLine, run func(path string) *record.Run) (steps []limit.Step) {
+	for _, s := range line.Steps {
+		if s.Record == "" || s.Verdict == record.StepFailed || s.Verdict == record.StepLost {
+			continue
+		}
+		if step, ok := limitStep(run(s.Record)); ok {
+			step.Missed = s.Verdict == record.StepMissed
+			steps = append(steps, step)
+		}
+	}
+	return steps
+}
+
+func limitStep(r *record.Run) (limit.Step, bool) {
+	if r == nil || r.Target.Kind != "mongod" && r.Target.Kind != "mongos" {
+		return limit.Step{}, false
+	}
+	return r.LimitStep(), true
+}
+
+// Limit is what limits by steps, as far as planted limits prove it; nil without two loads.
+func Limit(steps []limit.Step) *limit.Limit {
+	if len(steps) < 2 {
+		return nil
+	}
+	l := limit.Decide(steps)
+	l.Only(Proven[0], Proven[1])
+	return &l
+}
