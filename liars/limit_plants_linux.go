@@ -26,6 +26,9 @@ type plant struct {
 	strengths []float64
 	label     limit.Label
 	latency   bool // it is the answer for the latency
+	// most is the highest rate of the ladder by the throughput of the closed loop; 0 is that of shares. A cache takes
+	// writes for some seconds.
+	most float64
 	// workers are those of the closed loop that shows the throughput without the limit; 0 are those of the run.
 	workers spec.Count
 	// set plants it and returns the run that it limits, and how to remove it.
@@ -94,14 +97,14 @@ func (l *limits) plants() []plant {
 			strengths: []float64{8, 4}, label: limit.Connections, set: l.pool},
 		{name: "conflicts", lie: "%.0f workers increment one document in transactions, over a network of 2 ms",
 			strengths: []float64{32, 64}, label: limit.Conflicts, workers: 4, set: l.conflicts},
-		{name: "lock", lie: "validate holds the lock of the collection for most of the time, with pauses of %.0f ms",
-			strengths: []float64{20, 5}, label: limit.Locks, set: l.lock},
+		{name: "lock", lie: "fsyncLock holds the global lock for 60 ms each, with pauses of %.0f ms",
+			strengths: []float64{20, 8}, label: limit.Locks, set: l.lock},
 		{name: "tickets", lie: "%.0f read tickets, and reads of pages that take 20 ms from a disk that serves all at once",
 			strengths: []float64{10, 5}, label: limit.Tickets, set: l.tickets},
 		{name: "reads", lie: "a disk that reads one page at a time, in %.0f ms, and 5 times the data of the cache",
 			strengths: []float64{2, 5}, label: limit.DiskReads, set: l.reads},
 		{name: "writes", lie: "a disk that writes %.0f MB/s, and a small cache", strengths: []float64{12, 8},
-			label: limit.DiskWrites, set: l.writes},
+			label: limit.DiskWrites, most: 3, set: l.writes},
 		{name: "flush", lie: "a disk whose flush takes %.0f ms, and updates with j: true (latency)",
 			strengths: []float64{10, 30}, label: limit.Flushes, latency: true, set: l.flush},
 		{name: "majority", lie: "both secondaries flush in %.0f ms, and updates with w: majority",
@@ -212,7 +215,10 @@ func (l *limits) conflicts(ctx context.Context, _ *trial, strength float64) (spe
 	return asked, remove, err
 }
 
-// lock validates the collection again and again, which holds its exclusive lock. Reads of 5.0 do not wait for it.
+// lockedFor is how long the plant of locks holds its lock. It needs no processor meanwhile, as validate would.
+const lockedFor = 60 * time.Millisecond
+
+// lock locks the server for backups again and again, so that writes wait. Reads of 5.0 do not wait for it.
 func (l *limits) lock(ctx context.Context, _ *trial, strength float64) (spec.Run, func(), error) {
 	s, asked, err := l.plain(ctx, smallUpdates)
 	if err != nil {
@@ -222,8 +228,10 @@ func (l *limits) lock(ctx context.Context, _ *trial, strength float64) (spec.Run
 	var done sync.WaitGroup
 	done.Go(func() {
 		for ctx.Err() == nil {
-			_ = s.client.Database(asked.Database).RunCommand(ctx, bson.D{{Key: "validate", Value: "small"}, {Key: "full",
-				Value: true}}).Err() // it may not exist yet
+			if s.admin(context.WithoutCancel(ctx), bson.D{{Key: "fsync", Value: 1}, {Key: "lock", Value: true}}) == nil {
+				_ = wait.Sleep(ctx, lockedFor)
+				_ = s.admin(context.WithoutCancel(ctx), bson.D{{Key: "fsyncUnlock", Value: 1}}) // the server may be gone
+			}
 			_ = wait.Sleep(ctx, time.Duration(strength*float64(time.Millisecond)))
 		}
 	})
@@ -271,8 +279,11 @@ func (l *limits) reads(ctx context.Context, t *trial, strength float64) (spec.Ru
 }
 
 func (l *limits) writes(ctx context.Context, t *trial, strength float64) (spec.Run, func(), error) {
-	_, asked, err := l.onDiskOf(ctx, t, fmt.Sprintf("writes%.0f", strength), coldUpdates,
+	s, asked, err := l.onDiskOf(ctx, t, fmt.Sprintf("writes%.0f", strength), coldUpdates,
 		faultfs.Device{WriteRate: int64(strength * 1e6)})
+	if err == nil { // what the trial before left in the cache would still be written
+		err = s.admin(ctx, bson.D{{Key: "fsync", Value: 1}})
+	}
 	return asked, nil, err
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -223,7 +224,7 @@ func (l *limits) trialOf(p plant, strength float64) func(context.Context, *trial
 		if err != nil {
 			return undecided, err
 		}
-		got, err := l.ladder(ctx, t, most, asked, shares...)
+		got, err := l.ladder(ctx, t, most, asked, shares[0], shares[1], cmp.Or(p.most, shares[2]))
 		if err != nil {
 			return undecided, err
 		}

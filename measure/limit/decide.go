@@ -23,6 +23,7 @@ const (
 	fewGrowth   = 0.20 // share below which the queue is elsewhere
 	outside     = 0.90 // share of the growth outside of the servers from which they are not where operations queue
 	negligible  = 0.05 // share of the service time in servers up to which they do not matter
+	mostly      = 0.70 // share of the operations in a lock or in flow control from which nothing else is the queue
 	dominates   = 0.50 // share of the service time that is the answer for the latency
 	unexplained = 0.30 // share of the time in servers above which soft limits are unknown
 )

@@ -52,13 +52,29 @@ func (l *ladder) growth() (best anatomy.Place, share float64) {
 	return best, share
 }
 
+// held is the place with most operations at the highest load among those where an operation only waits for others. Each
+// may wait there as long at a low load, so that the place does not grow more than the load.
+func (l *ladder) held() (best anatomy.Place, share float64) {
+	for _, p := range []anatomy.Place{anatomy.Locks, anatomy.FlowControl} {
+		if x := l.top.Anatomy.Share(p); x > share {
+			best, share = p, x
+		}
+	}
+	return best, share
+}
+
 // soft is a queue that is no resource: the place of most of the growth, if a second signal agrees.
 func (l *ladder) soft() (Answer, bool) {
 	place, share := l.growth()
-	if place == "" || share < mostGrowth || l.obscure() {
+	if place == "" || l.obscure() {
 		return Answer{}, false
 	}
 	first := fmt.Sprintf("%.0f %% of the additional operations are in %s", share*100, place)
+	if p, x := l.held(); x >= mostly || share < mostGrowth && x >= dominates {
+		place, first = p, fmt.Sprintf("%.0f %% of the operations are in %s", x*100, p)
+	} else if share < mostGrowth {
+		return Answer{}, false
+	}
 	second, label, where := "", Label(""), ""
 	switch place {
 	case anatomy.Tickets:
@@ -125,8 +141,9 @@ func (l *ladder) holders() string {
 // eviction is the disk that keeps pages from leaving the cache, or the cache that has too few of them.
 func (l *ladder) eviction() (Label, string) {
 	for _, r := range l.top.Resources {
-		if r.Label == DiskWrites && r.full() && !l.parallel(r) {
-			return DiskWrites, fmt.Sprintf("%s: %.2f of %.2f used", r.Where, r.Used, r.Capacity)
+		if r.Label == DiskWrites && !l.parallel(r) && (r.full() || r.Waiting >= queued*r.Capacity) {
+			return DiskWrites, fmt.Sprintf("%s: %.2f of %.2f used, %.1f waited for it on average", r.Where, r.Used, r.Capacity,
+				r.Waiting)
 		}
 	}
 	if x, _ := l.signal(SignalDirty); x >= 0.2 {
