@@ -124,9 +124,10 @@ func whatIfTitle(w *record.WhatIf) string {
 	}
 	interval := ", 95 % interval "
 	if slices.ContainsFunc(w.Changes, func(c record.WhatIfChange) bool { return c.Basis == predict.ByElasticity }) {
-		interval = ", at least none and at most proportional growth: "
+		interval = ", between no and proportional growth: "
 	}
-	return w.Asked + ": " + figure.Rate(*w.Throughput) + " ok/s" + interval + figure.Rate(*w.Low) + " to " + figure.Rate(*w.High) + changed
+	return w.Asked + ": " + figure.Rate(*w.Throughput) + " ok/s" + interval + figure.Rate(*w.Low) + " to " +
+		figure.Rate(*w.High) + changed
 }
 
 func backtestKind() *kind { return kindOf("a backtest", figureless(backtestDocument)) }

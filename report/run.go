@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
-	"github.com/plimsoll-bench/plimsoll/internal/shellword"
 	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/spec"
@@ -45,11 +44,7 @@ func runDocument(r *record.Run, on *runFiles) *Document {
 		if on != nil {
 			did.draw(spectrum(on, p))
 		}
-		where := anatomySection(r.Anatomy)
-		if len(where.Lines) > 0 {
-			where.Lines = append(where.Lines, "one load does not show what limits; a ladder of loads does: plimsoll capacity "+
-				shellword.Quote(cmp.Or(r.Specification.Target, r.Target.Address)))
-		}
+		where := runAnatomy(r)
 		if d.Where = runWhere(r); on != nil {
 			where.draw(anatomyBar(r.Anatomy), anatomyOverTime(on, over.Track))
 		}

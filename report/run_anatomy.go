@@ -1,12 +1,14 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
 	"strings"
 
 	"github.com/plimsoll-bench/plimsoll/internal/figure"
+	"github.com/plimsoll-bench/plimsoll/internal/shellword"
 	"github.com/plimsoll-bench/plimsoll/measure/anatomy"
 	"github.com/plimsoll-bench/plimsoll/measure/limit"
 	"github.com/plimsoll-bench/plimsoll/record"
@@ -59,6 +61,16 @@ func runWhere(r *record.Run) string {
 		return "time by place: unknown, because no statistics of servers were read (role clusterMonitor)"
 	}
 	return anatomyLine(r.Anatomy)
+}
+
+// runAnatomy is where the mean service time of a run went, and the command that finds what limits.
+func runAnatomy(r *record.Run) Section {
+	s := anatomySection(r.Anatomy)
+	if len(s.Lines) > 0 {
+		s.Lines = append(s.Lines, "one load does not show what limits; a ladder of loads does: plimsoll capacity "+
+			shellword.Quote(cmp.Or(r.Specification.Target, r.Target.Address)))
+	}
+	return s
 }
 
 // anatomySection is where the mean service time went.

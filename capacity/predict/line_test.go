@@ -14,7 +14,8 @@ import (
 // The line of a lab with two cores carries 1,000 operations per second; its cores were reduced.
 func TestWhatIfLine(t *testing.T) {
 	elasticity, low, high := 0.9, 950.0, 1050.0
-	confirmed := &limit.Limit{Throughput: limit.Answer{Label: limit.CPU, Strength: limit.Confirmed}, Elasticity: &elasticity}
+	confirmed := &limit.Limit{Throughput: limit.Answer{Label: limit.CPU, Strength: limit.Confirmed},
+		Elasticity: &elasticity}
 	for name, tc := range map[string]struct {
 		asked               string
 		by                  *limit.Limit
@@ -31,7 +32,8 @@ func TestWhatIfLine(t *testing.T) {
 		"no limit is known":          {asked: "cores=4", refused: "--confirm"},
 		"one of two can be answered": {asked: "cores=2.5,members=5", by: confirmed, refused: "members"},
 	} {
-		l := &record.LoadLine{Name: spec.AllMembersUp, Status: record.LineFound, Rate: 1000, Low: &low, High: &high, LimitedBy: tc.by}
+		l := &record.LoadLine{Name: spec.AllMembersUp, Status: record.LineFound, Rate: 1000, Low: &low, High: &high,
+			LimitedBy: tc.by}
 		asked, err := parseWhatIf(tc.asked)
 		if err != nil {
 			t.Fatal(err)
