@@ -195,9 +195,10 @@ func (s *Store) dial(ctx context.Context, addr string, want preference) (*link, 
 	return l, nil
 }
 
-// Session opens a session and connects it within cfg.Timeout.
+// Session opens a session and connects it within cfg.Timeout or 10 s, whichever is longer: all workers connect at once,
+// and the server may be busy.
 func (s *Store) Session(worker int) (store.Session, error) {
-	ctx, cancel := context.WithTimeout(s.topology.ctx, s.st.timeout)
+	ctx, cancel := context.WithTimeout(s.topology.ctx, max(s.st.timeout, defaultTimeout))
 	defer cancel()
 	c := newSession(s, worker)
 	p := &c.writes
