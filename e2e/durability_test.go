@@ -66,7 +66,7 @@ func (c durabilityCase) test(t *testing.T, s *server, client string) {
 		}
 		return
 	}
-	r := plimsoll(t, args...).must(t, 0).record(t)
+	r := plimsoll(t, args...).measured(t)
 	p := r.Phase("measure")
 	if p.Counts.Attempted != operations || p.Counts.Succeeded != operations || r.Fill.Counted != records {
 		t.Errorf("counts %+v, failures %v, load phase %+v", p.Counts, p.Failures, r.Fill)

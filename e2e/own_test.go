@@ -94,7 +94,7 @@ func without(t *testing.T, file, operation string) string {
 func runExample(t *testing.T, uri, file, client string, operations int64, workers string) *record.Run {
 	t.Helper()
 	r := plimsoll(t, "run", uri, "--database", newDatabase("own", client), "--workload", file, "--client", client, "--records", "1500",
-		"--threads", workers, "--seed", "5", "--operations", strconv.FormatInt(operations, 10), "--quiet", "--format", "json").must(t, 0).record(t)
+		"--threads", workers, "--seed", "5", "--operations", strconv.FormatInt(operations, 10), "--quiet", "--format", "json").measured(t)
 	p := r.Phase("measure")
 	if p == nil || r.Status != record.Complete || r.Fill == nil || r.Fill.Verified < 200 {
 		t.Fatalf("status %s, load phase %+v", r.Status, r.Fill)
@@ -133,7 +133,7 @@ func testVerified(t *testing.T, s *server) {
 	db := newDatabase("verified")
 	args := []string{"run", s.uri, "--database", db, "--workload", file, "--threads", "2", "--operations", "600", "--set",
 		"dataintegrity=true", "--quiet", "--format", "json"}
-	r := plimsoll(t, args...).must(t, 0).record(t)
+	r := plimsoll(t, args...).measured(t)
 	if r.Fill.Verified != 60 || r.Course.Verified != 600 || r.Course.Mismatched != 0 {
 		t.Errorf("load phase %+v, course %+v", r.Fill, r.Course)
 	}
