@@ -39,7 +39,8 @@ func TestLoadGoesOnUntilTheEventHasEnded(t *testing.T) {
 			t.Fatalf("the drill is %s, %q, %q\n%s", d.Verdict, d.Reasons, r.Problem, notes)
 		}
 		f := r.Faults[0]
-		if f.Event == nil || f.Event.Outcome != record.EventCompleted || f.Done < int64(length) || // a busy machine begins its measured time later
+		// A busy machine begins its measured time later, so the end of the event is compared with the planned one.
+		if f.Event == nil || f.Event.Outcome != record.EventCompleted || f.Done < int64(length) ||
 			r.WindowEnd < f.Done+int64(spanMost) {
 			t.Errorf("the event %+v ended at %v, the load at %v", f.Event, time.Duration(f.Done), time.Duration(r.WindowEnd))
 		}
