@@ -42,9 +42,6 @@ func (s *Lab) Defaults() {
 	s.Topology.defaults()
 	def(&s.Hosts.Count, s.defaultHosts())
 	s.Storage.defaults()
-	if s.Engine.Name == LabDocumentDB {
-		def(&s.Engine.Connections, 64) // as a gateway of a single server opens
-	}
 	if s.Availability.Restart {
 		// vSphere HA takes 18 to 30 s to find a host dead and Kubernetes minutes; a drill must not wait that long.
 		def(&s.Availability.RestartAfter, Duration(10e9))

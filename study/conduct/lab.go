@@ -35,7 +35,7 @@ type deployment struct {
 
 const (
 	recoverAtMost = 2 * time.Minute
-	recoverEvery  = time.Second
+	recoverEvery  = 2 * time.Second // labs ask their members once a second
 )
 
 // recover waits after a failed trial until all members of the lab run and have a role again, for a limited time.
@@ -46,8 +46,10 @@ func (d *deployment) recover(ctx context.Context, name string) {
 	}
 	d.failed = false
 	for until := d.clock.Now().Add(recoverAtMost); d.clock.Now().Before(until); {
-		l, err := d.labs.Find(ctx, name)
-		if err == nil && (l == nil || whole(l)) || ctx.Err() != nil || d.clock.Sleep(ctx, recoverEvery) != nil {
+		if d.clock.Sleep(ctx, recoverEvery) != nil { // first: the lab may not have noticed yet
+			return
+		}
+		if l, err := d.labs.Find(ctx, name); err == nil && (l == nil || whole(l)) || ctx.Err() != nil {
 			return
 		}
 	}
