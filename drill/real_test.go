@@ -162,9 +162,9 @@ func TestStepDownOfASecureSet(t *testing.T) {
 			"faults: [{fault: step-down, at: 4s}]\nexpect: {loss: any}\n", uri), Options{Platform: plainPlatform(t, uri)})
 		reads, writes := own.end()
 		r := d.Rounds[0]
-		var stated [2]int64
+		stated := [2]int64{-1, -1} // without an effect, if the load ended before the fault
 		for i, kind := range []string{record.KindReads, record.KindWrites} {
-			if e := r.Of(kind, ""); e != nil { // there is none if the load ended before the fault
+			if e := r.Of(kind, ""); e != nil {
 				stated[i] = e.Outage
 			}
 		}
