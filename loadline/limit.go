@@ -29,7 +29,7 @@ func (c *session) findLimit(ctx context.Context, l *record.LoadLine) {
 			found.NotChecked = append(found.NotChecked, "the limit was not confirmed: "+err.Error())
 		}
 	}
-	found.Only(procedure.Proven[0], procedure.Proven[1])
+	procedure.State(&found)
 	l.LimitedBy = &found
 }
 

@@ -29,7 +29,7 @@ func Capacity(ctx context.Context, base spec.Run, objectives []string, asked spe
 		return r, err
 	})
 	result := capacityOf(line, objectives, base.Load.Replay != "")
-	result.LimitedBy = Limit(LimitSteps(&line, func(path string) *record.Run { return runs[path] }))
+	result.LimitedBy = limitOf(LimitSteps(&line, func(path string) *record.Run { return runs[path] }))
 	return result, err
 }
 

@@ -5,12 +5,12 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
-// Proven are the labels that are stated without a change of a capacity, because their signals were right for planted
-// limits (docs/trust.md): those of the throughput, and those of the latency.
-var Proven = [2][]limit.Label{
-	{limit.None},
-	{},
-}
+// proven are the labels that are stated without a change of a capacity, because their signals were right for planted
+// limits (docs/trust.md). Only that all rates were achieved needs no proof.
+var proven = struct{ throughput, latency []limit.Label }{throughput: []limit.Label{limit.None}}
+
+// State leaves of a limit what was confirmed by a change of a capacity or is proven.
+func State(l *limit.Limit) { l.Only(proven.throughput, proven.latency) }
 
 // LimitSteps are the steps of a line that show what limits it. run opens a record; steps without one, and those that
 // are not of a MongoDB, are left out, because their servers have no counters.
@@ -34,12 +34,12 @@ func limitStep(r *record.Run) (limit.Step, bool) {
 	return r.LimitStep(), true
 }
 
-// Limit is what limits by steps, as far as planted limits prove it; nil without two loads.
-func Limit(steps []limit.Step) *limit.Limit {
+// limitOf is what limits by steps, as far as planted limits prove it; nil without two loads.
+func limitOf(steps []limit.Step) *limit.Limit {
 	if len(steps) < 2 {
 		return nil
 	}
 	l := limit.Decide(steps)
-	l.Only(Proven[0], Proven[1])
+	State(&l)
 	return &l
 }

@@ -49,7 +49,7 @@ func Threads(ctx context.Context, base spec.Run, asked spec.Threads, try Try) (r
 			}
 		}
 	}
-	result.LimitedBy = Limit(steps)
+	result.LimitedBy = limitOf(steps)
 	return result, err
 }
 
