@@ -33,13 +33,10 @@ func (g *gathered) addLines(dir string) error {
 		if all == nil || !l.Has() {
 			continue
 		}
-		for _, doubt := range l.Doubts {
-			g.note("capacity-doubtful", measure.Warning, "%s: the %s is doubtful: %s", dir, l.Words(), doubt)
+		for _, f := range LineDoubts(dir, l) {
+			g.note(f.ID, f.Severity, "%s", f.Text)
 		}
-		switch l.Status { //nolint:exhaustive // the others have no rate
-		case record.LineUndecided:
-			g.note("capacity-unconfirmed", measure.Warning, "%s: the %s was not confirmed (%s)", dir, l.Words(), l.Reason)
-		case record.LineAtLeast:
+		if l.Status == record.LineAtLeast {
 			g.note("capacity-at-least", measure.Note, "%s: the highest rate that was offered held, so the %s is higher, and fewer nodes may suffice", dir, l.Words())
 		}
 		step := below(all.Steps, l.Rate)
@@ -65,6 +62,19 @@ func (g *gathered) addLines(dir string) error {
 		return unusable{fmt.Sprintf("%s: no line has a rate and the record of a step that met the objectives. Search again", dir)}
 	}
 	return nil
+}
+
+// LineDoubts are the warnings about the rate of a line, of the capacity in dir.
+func LineDoubts(dir string, l *record.LoadLine) (list []measure.Finding) {
+	for _, doubt := range l.Doubts {
+		list = append(list, measure.Finding{ID: "capacity-doubtful", Severity: measure.Warning,
+			Text: fmt.Sprintf("%s: the %s is doubtful: %s", dir, l.Words(), doubt)})
+	}
+	if l.Status == record.LineUndecided {
+		list = append(list, measure.Finding{ID: "capacity-unconfirmed", Severity: measure.Warning,
+			Text: fmt.Sprintf("%s: the %s was not confirmed (%s)", dir, l.Words(), l.Reason)})
+	}
+	return list
 }
 
 // nearLine is the share of a line from which on a step shows what holds at the line.

@@ -102,8 +102,9 @@ type WhatIf struct {
 	Tool Tool   `json:"tool"`
 	// Asked is the question as it was written.
 	Asked string `json:"asked"`
-	// Throughput is the prediction in operations per second, with the 95 % interval of its mean. If a change is beyond the
-	// measured levels there is only the upper limit, High. All are absent if Refused says why.
+	// Throughput is the prediction in operations per second, with the 95 % interval of its mean. From the elasticity of a
+	// load line, Low and High are the line's interval with no and with proportional growth instead. If a change is beyond
+	// the measured levels there is only the upper limit, High. All are absent if Refused says why.
 	Throughput *float64 `json:"throughput,omitempty"`
 	Low        *float64 `json:"throughput_low,omitempty"`
 	High       *float64 `json:"throughput_high,omitempty"`

@@ -33,6 +33,9 @@ func WhatIfLine(c Line, text string, tool record.Tool) (*record.WhatIf, error) {
 	if err != nil {
 		return nil, err
 	}
+	if measure.Worst(c.Validity) == measure.Invalid {
+		return nil, fmt.Errorf("%s: the capacity is invalid, so nothing is predicted from it", c.Dir)
+	}
 	l := c.Line(spec.AllMembersUp)
 	if l == nil || !l.Has() {
 		return nil, fmt.Errorf("%s: its load line has no rate. Search again with: plimsoll capacity", c.Dir)
@@ -42,7 +45,7 @@ func WhatIfLine(c Line, text string, tool record.Tool) (*record.WhatIf, error) {
 		return nil, err
 	}
 	out := &record.WhatIf{SchemaVersion: record.SchemaVersion, Kind: record.KindWhatIf, Tool: tool, Asked: text,
-		Changes: []record.WhatIfChange{}, Validity: []measure.Finding{},
+		Changes: []record.WhatIfChange{}, Validity: append([]measure.Finding{}, capacity.LineDoubts(c.Dir, l)...),
 		Nearest: record.WhatIfPoint{Study: c.Dir, Configuration: "load line", N: l.Trials, Throughput: l.Rate}}
 	c.answer(out, l, deployment, asked)
 	return out, nil
@@ -70,13 +73,13 @@ func (c *Line) answer(out *record.WhatIf, l *record.LoadLine, deployment *capaci
 			ratio, low, high = *change.Ratio, *change.Low, *change.High
 		}
 	}
+	if l.High == nil {
+		out.Refused = append(out.Refused, "nothing is known above the load line, so there is no upper limit of it")
+	}
 	if len(out.Refused) > 0 {
 		return
 	}
-	most := l.Rate * high
-	if l.High != nil {
-		most = *l.High * high
-	}
+	most := *l.High * high
 	if out.High = &most; !beyond {
 		x, least := l.Rate*ratio, l.Rate*low
 		if l.Low != nil {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/plimsoll-bench/plimsoll/capacity"
+	"github.com/plimsoll-bench/plimsoll/measure"
 	"github.com/plimsoll-bench/plimsoll/measure/limit"
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/spec"
@@ -21,6 +22,7 @@ func TestWhatIfLine(t *testing.T) {
 		by                  *limit.Limit
 		rate, least, most   float64
 		refused, validities string
+		open                bool // nothing is known above the line
 	}{
 		"as measured":                {asked: "cores=2", by: confirmed, rate: 1000, least: 950, most: 1050},
 		"a little more":              {asked: "cores=2.5", by: confirmed, rate: 1000 * math.Pow(1.25, 0.9), least: 950, most: 1050 * 1.25},
@@ -30,13 +32,17 @@ func TestWhatIfLine(t *testing.T) {
 		"what does not limit":        {asked: "cache=1GiB", by: confirmed, refused: "the limit is CPU"},
 		"no change was measured":     {asked: "cores=4", by: &limit.Limit{Throughput: confirmed.Throughput}, refused: "--confirm"},
 		"no limit is known":          {asked: "cores=4", refused: "--confirm"},
+		"no end above":               {asked: "cores=2.5", by: confirmed, open: true, refused: "nothing is known above"},
 		"one of two can be answered": {asked: "cores=2.5,members=5", by: confirmed, refused: "members"},
 	} {
-		l := &record.LoadLine{Name: spec.AllMembersUp, Status: record.LineFound, Rate: 1000, Low: &low, High: &high,
+		l := &record.LoadLine{Name: spec.AllMembersUp, Status: record.LineFound, Rate: 1000, Low: &low,
 			LimitedBy: tc.by}
 		asked, err := parseWhatIf(tc.asked)
 		if err != nil {
 			t.Fatal(err)
+		}
+		if l.High = &high; tc.open {
+			l.High = nil
 		}
 		w := &record.WhatIf{}
 		(&Line{Dir: "found"}).answer(w, l, &capacity.Configured{Lab: &spec.Lab{Hosts: spec.Hosts{Cores: 2}}}, asked)
@@ -58,5 +64,13 @@ func TestWhatIfLine(t *testing.T) {
 		if found := len(w.Validity) > 0; found != (tc.validities != "") || found && w.Validity[0].ID != tc.validities {
 			t.Errorf("%s: %v", name, w.Validity)
 		}
+	}
+}
+
+// An invalid capacity predicts nothing.
+func TestWhatIfLineOfAnInvalidCapacity(t *testing.T) {
+	c := &record.Capacity{Head: record.Head{Validity: []measure.Finding{{ID: "x", Severity: measure.Invalid}}}}
+	if w, err := WhatIfLine(Line{"found", c}, "cores=4", record.Tool{}); err == nil || !strings.Contains(err.Error(), "invalid") {
+		t.Errorf("%v, %v", w, err)
 	}
 }

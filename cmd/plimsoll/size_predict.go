@@ -72,7 +72,11 @@ func factorsOf(arg string) ([]predict.Factor, []string, error) {
 }
 
 func (f *sizeFlags) answerWhatIf(env *environment, args []string) error {
-	if line, err := record.OpenCapacity(args[0]); err == nil && len(args) == 1 {
+	if len(args) == 1 && record.KindIn(args[0]) == record.KindCapacity {
+		line, err := record.OpenCapacity(args[0])
+		if err != nil {
+			return withExit(exitUsage, fmt.Errorf("--what-if: %w", err))
+		}
 		w, err := predict.WhatIfLine(predict.Line{Dir: args[0], Capacity: line}, f.whatIf, tool())
 		if err != nil {
 			return withExit(exitUsage, err)
