@@ -395,6 +395,48 @@ func TestOperationsInFlightDoNotDependOnTheReadings(t *testing.T) {
 	}
 }
 
+// A reader or a worker that did not run for a while marks late. No interval has less than nothing in flight, and a later
+// one settles what was counted too early.
+func TestOperationsInFlightOfLateMarks(t *testing.T) {
+	const ms = int64(time.Millisecond)
+	for name, marks := range map[string]func(c *Collector, r *Recorder) (until, busy int64){
+		"the reader's clock is older than a begin": func(c *Collector, r *Recorder) (int64, int64) {
+			for at := int64(0); at < 4000*ms; at += 100 * ms {
+				r.Begin(at + 50*ms)
+				c.Gauge(time.Duration(at))
+				r.End(at+50*ms, at+100*ms)
+			}
+			return 4000 * ms, 2000 * ms
+		},
+		"an end is marked a second after it": func(c *Collector, r *Recorder) (int64, int64) {
+			r.Begin(0)
+			c.Gauge(time.Duration(500 * ms))
+			c.Gauge(time.Duration(1500 * ms))
+			r.End(0, 500*ms)
+			for at := 1600 * ms; at <= 2000*ms; at += 100 * ms {
+				c.Gauge(time.Duration(at))
+			}
+			r.Begin(2000 * ms)
+			c.Gauge(time.Duration(3000 * ms))
+			return 4000 * ms, 2500 * ms
+		},
+	} {
+		c := newTestCollector(t, Options{Dims: testDims(false)})
+		until, busy := marks(c, c.Recorder())
+		c.Gauge(time.Duration(until))
+		total := 0.0
+		for _, iv := range finish(t, c, time.Duration(until)) {
+			if iv.InFlight < 0 {
+				t.Errorf("%s: %g operations in flight from %v", name, iv.InFlight, iv.Start)
+			}
+			total += iv.InFlight * float64(iv.End-iv.Start)
+		}
+		if math.Abs(total/float64(busy)-1) > 0.001 {
+			t.Errorf("%s: operations were in flight for %v, want %v", name, time.Duration(total), time.Duration(busy))
+		}
+	}
+}
+
 // An operation that never ends, or whose recorder is closed, stays in flight.
 func TestOperationsInFlightThatDoNotEnd(t *testing.T) {
 	c := newTestCollector(t, Options{Dims: testDims(false)})
