@@ -99,6 +99,10 @@ var (
 	plantsOf = []string{"liars/limit*.go", "liars/client_machine.go"}
 )
 
+// plantedTrials are the trials of each strength of a planted limit, which has two. The number is not beside the plants:
+// more trials of them continue the same journal.
+const plantedTrials = 20
+
 // hashOf is the hash of the sources of Go below paths, without tests.
 func hashOf(root string, paths ...string) (string, error) {
 	var files []string

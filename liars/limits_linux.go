@@ -45,15 +45,18 @@ func limitFamily() family {
 				"capacity that confirms them",
 		}}
 	f.rows = append(f.rows,
-		row{name: "nothing", honest: "30 % of what the server can do", goal: none, small: 0, full: 20, try: l.nothing})
+		row{name: "nothing", honest: "30 % of what the server can do", goal: none, small: 0, full: plantedTrials, try: l.nothing})
 	for _, p := range l.plants() {
 		for i, strength := range p.strengths {
-			f.rows = append(f.rows, row{name: fmt.Sprintf("%s-%d", p.name, i+1), lie: fmt.Sprintf(p.lie, strength),
-				plants: string(p.label), goal: atLeast(0.8), full: 20, try: l.trialOf(p, strength)})
+			f.rows = append(f.rows, row{name: rowOfPlant(p, i), lie: fmt.Sprintf(p.lie, strength),
+				plants: string(p.label), goal: atLeast(0.8), full: plantedTrials, try: l.trialOf(p, strength)})
 		}
 	}
 	return f
 }
+
+// rowOfPlant is the name of the row of a plant and one of its strengths.
+func rowOfPlant(p plant, strength int) string { return fmt.Sprintf("%s-%d", p.name, strength+1) }
 
 // start finds the servers. Those of a plant start with its first trial.
 func (l *limits) start(ctx context.Context, c config) (stop func() error, err error) {
