@@ -198,7 +198,7 @@ func (r row) unexpected(a answer) bool {
 	return r.lie != "" && r.goal != unclaimed && (a == cleared || a == undecided) || r.honest != "" && a == accused
 }
 
-// run does all trials of the rows that c selects. log receives unexpected answers and the progress.
+// run does all trials of the rows that c selects. Only full results resume. log receives unexpected answers and the progress.
 func (f family) run(ctx context.Context, c config, log io.Writer) (result, error) {
 	began := time.Now()
 	res := result{Family: f.name, Seed: c.seed}
@@ -224,7 +224,7 @@ func (f family) run(ctx context.Context, c config, log io.Writer) (result, error
 			res.Rows = append(res.Rows, counts{Row: r.name, NotRun: string(missing)})
 		}
 	}
-	if missing == "" && f.resumes {
+	if missing == "" && f.resumes && !c.small && c.n == 0 {
 		root, err := clone()
 		if err != nil {
 			return res, err
