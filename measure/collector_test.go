@@ -395,8 +395,8 @@ func TestOperationsInFlightDoNotDependOnTheReadings(t *testing.T) {
 	}
 }
 
-// A reader or a worker that did not run for a while marks late. No interval has less than nothing in flight, and a later
-// one settles what was counted too early.
+// A reader or a worker that did not run for a while marks late. No interval has less than nothing in flight, and a
+// later one settles what was counted too early.
 func TestOperationsInFlightOfLateMarks(t *testing.T) {
 	const ms = int64(time.Millisecond)
 	for name, marks := range map[string]func(c *Collector, r *Recorder) (until, busy int64){

@@ -58,9 +58,9 @@ type gauge struct {
 
 type reading struct{ at, total int64 }
 
-// add keeps a reading. Marks that are made late, of a worker or a reader that did not run for a while, can make a reading
-// smaller than the one before, or than zero. But time in flight never shrinks: the reading before stands, and a later one
-// has the difference.
+// add keeps a reading. Marks that are made late, of a worker or a reader that did not run for a while, can make a
+// reading smaller than the one before, or than zero. But time in flight never shrinks: the reading before stands, and a
+// later one has the difference.
 func (g *gauge) add(at, total int64) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
