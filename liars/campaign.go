@@ -198,7 +198,8 @@ func (r row) unexpected(a answer) bool {
 	return r.lie != "" && r.goal != unclaimed && (a == cleared || a == undecided) || r.honest != "" && a == accused
 }
 
-// run does all trials of the rows that c selects. Only full results resume. log receives unexpected answers and the progress.
+// run does all trials of the rows that c selects. log receives unexpected answers and the progress. Only full results
+// resume.
 func (f family) run(ctx context.Context, c config, log io.Writer) (result, error) {
 	began := time.Now()
 	res := result{Family: f.name, Seed: c.seed}

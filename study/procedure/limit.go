@@ -5,9 +5,10 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
-// Proven are the labels that are stated without a change of a capacity, because their signals are right for planted limits
-// (the family limit in docs/reference/liars.md): named in at least 80 % of the trials that plant them, another label in at
-// most 5 %, and planted in at least 95 % of the trials that name them. Only that all rates were achieved needs no proof.
+// Proven are the labels that are stated without a change of a capacity, because their signals are right for planted
+// limits (the family limit in docs/reference/liars.md): named in at least 80 % of the trials that plant them, another
+// label in at most 5 %, and planted in at least 95 % of the trials that name them. Only that all rates were achieved
+// needs no proof.
 func Proven() (throughput, latency []limit.Label) {
 	return []limit.Label{limit.None}, nil
 }
