@@ -233,7 +233,7 @@ func TestResponderPlaysReplicaSet(t *testing.T) {
 		}
 	}
 	elect(a.Addr(), 1)
-	coll := connect(t, a, options.Client().SetHeartbeatInterval(500*time.Millisecond))
+	coll := connect(t, a, options.Client().SetHeartbeatInterval(time.Hour)) // no heartbeat tells of the election
 	for i := range 2 {
 		if _, err := coll.InsertOne(t.Context(), bson.D{}); err != nil {
 			t.Fatalf("insert %d: %v", i, err)
