@@ -99,9 +99,9 @@ var (
 	plantsOf = []string{"liars/limit*.go", "liars/client_machine.go"}
 )
 
-// plantedTrials are the trials of each strength of a planted limit, which has two. The number is not beside the plants:
+// plantedTrials are the trials of each of the two strengths of a planted limit. The number is not beside the plants:
 // more trials of them continue the same journal.
-const plantedTrials = 20
+const plantedTrials = 10
 
 // hashOf is the hash of the sources of Go below paths, without tests.
 func hashOf(root string, paths ...string) (string, error) {
