@@ -25,7 +25,8 @@ type plant struct {
 	name, lie string
 	strengths []float64
 	label     limit.Label
-	latency   bool // it is the answer for the latency
+	latency   bool   // it is the answer for the latency
+	notFound  string // why the label is not claimed; "" if it is
 	// most is the highest rate of the ladder by the throughput of the closed loop; 0 is that of shares. A cache takes
 	// writes for some seconds.
 	most float64
@@ -104,7 +105,8 @@ func (l *limits) plants() []plant {
 		{name: "reads", lie: "a disk that reads one page at a time, in %.0f ms, and 5 times the data of the cache",
 			strengths: []float64{2, 5}, label: limit.DiskReads, set: l.reads},
 		{name: "writes", lie: "a disk that writes %.0f MB/s, and a small cache", strengths: []float64{12, 8},
-			label: limit.DiskWrites, most: 3, set: l.writes},
+			label: limit.DiskWrites, most: 3, set: l.writes,
+			notFound: "eviction and unexplained time grow more than the queue of the disk: *disk writes* is only suggested"},
 		{name: "flush", lie: "a disk whose flush takes %.0f ms, and updates with j: true (latency)",
 			strengths: []float64{10, 30}, label: limit.Flushes, latency: true, set: l.flush},
 		{name: "majority", lie: "both secondaries flush in %.0f ms, and updates with w: majority",

@@ -45,11 +45,15 @@ func limitFamily() family {
 				"capacity that confirms them",
 		}}
 	f.rows = append(f.rows,
-		row{name: "nothing", honest: "30 % of what the server can do", goal: none, small: 0, full: plantedTrials, try: l.nothing})
+		row{name: "nothing", honest: "30 % of what the server can do", goal: none, small: 0, full: 20, try: l.nothing})
 	for _, p := range l.plants() {
+		claim := atLeast(0.8)
+		if p.notFound != "" {
+			claim = unclaimed
+		}
 		for i, strength := range p.strengths {
 			f.rows = append(f.rows, row{name: rowOfPlant(p, i), lie: fmt.Sprintf(p.lie, strength),
-				plants: string(p.label), goal: atLeast(0.8), full: plantedTrials, try: l.trialOf(p, strength)})
+				plants: string(p.label), goal: claim, full: plantedTrials, try: l.trialOf(p, strength), notFound: p.notFound})
 		}
 	}
 	return f
