@@ -260,8 +260,9 @@ func testDrillClients(t *testing.T, r record.DrillRound) {
 }
 
 // testDrillClientKilled kills one of two load processes: its last answers are lost, so the verdict is unknown.
-// Here and in the tests below that need any fault, a member is killed by its name: servers that get no processor time have
-// no primary that a fault could find.
+//
+// Here and in the tests below that need any fault, a member is killed by its name: servers that get no processor time
+// have no primary that a fault could find.
 func testDrillClientKilled(t *testing.T, name string) {
 	c := start(t, append([]string{"drill", "lab:" + name, "--fault", "kill:rs0-2", "--at", "3s", "--for", "8s", "--duration", "20s",
 		"--clients", "2", "--w", "majority", "--format", "json", "--out", out}, gentle...)...)
