@@ -1,6 +1,8 @@
 package drill
 
 import (
+	"io"
+	"net"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -9,6 +11,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/record"
 	"github.com/plimsoll-bench/plimsoll/spec"
 	"github.com/plimsoll-bench/plimsoll/store"
+	"github.com/plimsoll-bench/plimsoll/store/null"
 	"github.com/plimsoll-bench/plimsoll/workload"
 )
 
@@ -37,6 +40,47 @@ func watchedLoad(timeout time.Duration, list []one) []course {
 			Reason: o.why, Due: int64(o.due), Sent: int64(o.sent), Ended: int64(o.sent + o.took)}, false)
 	}
 	return w.courses(true)
+}
+
+// A proxy that accepts and does not answer at first, for longer than the timeout, does not end a drill.
+func TestProbesConnectAgain(t *testing.T) {
+	server, err := null.Listen(null.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Close()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ln.Close()
+	const timeout = time.Second
+	answers := time.Now().Add(timeout + timeout/4)
+	go func() {
+		for {
+			c, err := ln.Accept()
+			if err != nil {
+				return
+			}
+			if time.Now().Before(answers) {
+				defer c.Close()
+				continue
+			}
+			to, err := net.Dial("tcp", server.Addr())
+			if err != nil {
+				c.Close()
+				continue
+			}
+			go func() { _, _ = io.Copy(to, c); to.Close() }()
+			go func() { _, _ = io.Copy(c, to); c.Close() }()
+		}
+	}()
+	asked := spec.Run{Database: "plimsoll", Client: "wire", Load: spec.Load{Timeout: spec.Duration(timeout)}}
+	p, err := openProbes(t.Context(), "mongodb://"+ln.Addr().String()+"/?directConnection=true", asked, 1, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.close()
 }
 
 // steadily adds operations of a class that are due every step and take a millisecond.
