@@ -13,6 +13,7 @@ import (
 	"github.com/plimsoll-bench/plimsoll/lab/engine"
 	"github.com/plimsoll-bench/plimsoll/lab/engine/enginetest"
 	"github.com/plimsoll-bench/plimsoll/measure"
+	"github.com/plimsoll-bench/plimsoll/measure/limit"
 	"github.com/plimsoll-bench/plimsoll/record"
 )
 
@@ -237,4 +238,23 @@ func checkLimits(t *testing.T, r *record.Run, name string) float64 {
 		t.Errorf("nothing is known of the cores that %s used", m.Host)
 	}
 	return 0
+}
+
+// The processors of a host of a lab are those of its server, which calls itself by another name: when they are used up,
+// that is the limit.
+func TestMongoUsesUpItsHost(t *testing.T) {
+	inTurn(t, 12)
+	binary, ok := enginetest.RealMongo(t)
+	if !ok {
+		return // the host that a stand-in names is not that of a mongod
+	}
+	const name = "e2e-limited-host"
+	l := labOf(t, name, "--binary", binary, "--hosts", "isolated", "--cores", "0.2")
+	r := plimsoll(t, "run", "lab:"+name, "--workload", "c", "--records", "1000", "--threads", "32", "--duration", "5s", "--quiet",
+		"--out", out).valid(t)
+	s := r.LimitStep()
+	i := slices.IndexFunc(s.Resources, func(x limit.Resource) bool { return x.Where == "host host1" })
+	if i < 0 || s.Resources[i].Behind || s.Resources[i].Waiting == 0 || s.Resources[i].Throttled == 0 {
+		t.Errorf("%s is the server on host1, and the record has %+v of %v", l.Members[0].Address, s.Resources, r.Anatomy.Servers)
+	}
 }

@@ -43,6 +43,7 @@ type Change func(ctx context.Context, label limit.Label, where string, share flo
 const (
 	confirmFor     = 10 * time.Second
 	confirmWorkers = 64
+	confirmTakes   = 4 * (confirmFor + 2*time.Second) // with their warm-up
 )
 
 // confirm reduces the capacity that limits and measures by how much the throughput changes.

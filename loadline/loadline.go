@@ -224,10 +224,13 @@ func (c *session) warmup() time.Duration {
 // mostOfFirst is the most time for the line of all members up beside other lines. Its steps are not longer with more.
 const mostOfFirst = 15 * time.Minute
 
-// budget is the time for a line: the first one has as much as two others.
+// budget is the time for a line: the first one has as much as two others. What limits it is confirmed after that.
 func (c *session) budget(i int) time.Duration {
 	shares := len(c.Result.Lines) - i
 	left := c.asked.Within.Std() - c.o.Run.Now().Sub(c.began)
+	if i == 0 && c.o.Change != nil {
+		left -= min(confirmTakes, left/4)
+	}
 	if i == 0 && shares > 1 {
 		return min(mostOfFirst, left*2/time.Duration(shares+1))
 	}

@@ -31,7 +31,8 @@ func Elasticity(pairs [][2]float64, share float64) (float64, bool) {
 }
 
 // Only leaves of a limit what a change of a capacity has confirmed, and the labels whose signals were right for planted
-// limits. The answer for the latency is not confirmed by a change.
+// limits. The answer for the latency is not confirmed by a change. A server that a quota stops answers as late as one
+// behind a full network, so *network* limits the throughput only where quotas were seen.
 func (l *Limit) Only(throughput, latency []Label) {
 	for _, x := range []struct {
 		a     *Answer
@@ -42,6 +43,10 @@ func (l *Limit) Only(throughput, latency []Label) {
 		}
 		*x.a = Answer{Label: Unknown, Strength: Weak, Evidence: []string{"the signals point to " + string(x.a.Label) +
 			", and nothing has confirmed it"}}
+	}
+	if a := &l.Throughput; a.Label == Network && slices.Contains(l.NotChecked, unseenQuotas) {
+		*a = Answer{Label: Unknown, Strength: Weak, Evidence: []string{a.Evidence[0] +
+			". A quota of the processors of the servers looks the same, and is seen only on this machine and in labs"}}
 	}
 	l.More = more[l.Main().Label]
 }

@@ -380,3 +380,21 @@ func TestOnly(t *testing.T) {
 		t.Errorf("bound by the latency: %+v", l)
 	}
 }
+
+// A server far away that a quota stops has the counters of one behind a full network. Only where quotas were seen, the
+// network is stated.
+func TestNetworkOrQuota(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change func(int, *Step)
+		want   Label
+	}{
+		"a server far away":    {cpuOf(0.5, nil), Unknown},
+		"one that was seen":    {cpuOf(0.5, func(r *Resource) { r.Waiting = 0.01 }), Network},
+		"one that was stopped": {cpuOf(0.5, func(r *Resource) { r.Throttled, r.Capacity = 0.7, 0.5 }), CPU},
+	} {
+		l := Decide(open(light, places{anatomy.Network: 60, anatomy.CPU: 0.5, anatomy.Unexplained: 0.1}, tc.change))
+		if l.Only([]Label{Network, CPU}, nil); l.Throughput.Label != tc.want || (l.More == "") != (tc.want == Unknown) {
+			t.Errorf("%s: %+v", name, l)
+		}
+	}
+}

@@ -273,6 +273,8 @@ func (l *ladder) latency(bound bool) Answer {
 	return answer
 }
 
+const unseenQuotas = "waits for a core, and quotas of containers: only servers on this machine and in labs show them"
+
 // notChecked is what the steps do not have, with what would allow it.
 func (l *ladder) notChecked() (list []string) {
 	a := l.top.Anatomy
@@ -291,8 +293,7 @@ func (l *ladder) notChecked() (list []string) {
 	}
 	if a.In(anatomy.RunQueue) == 0 && !slices.ContainsFunc(l.top.Resources,
 		func(r Resource) bool { return r.Waiting > 0 || r.Throttled > 0 }) {
-		list = append(list,
-			"waits for a core, and quotas of containers: only servers on this machine and in labs show them")
+		list = append(list, unseenQuotas)
 	}
 	return list
 }

@@ -164,3 +164,15 @@ func TestDeploymentOfShards(t *testing.T) {
 		}
 	}
 }
+
+// A server of a lab has the address that the lab gives it, whatever the server calls itself: findings and limits look
+// for it there.
+func TestMemberOfALabHasItsAddress(t *testing.T) {
+	m := member(t, "machine", true, map[string]bson.D{"getDiagnosticData": systemMetrics(testNow, 1)})
+	s := NewMember("198.18.0.2:27017", nil, func(context.Context) (store.Store, error) { return m, nil })
+	defer s.Close()
+	r, err := s.Look(t.Context())
+	if err != nil || r.Source != "server:198.18.0.2:27017" || len(r.Others) != 0 {
+		t.Errorf("%+v, %v", r, err)
+	}
+}

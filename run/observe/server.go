@@ -118,7 +118,8 @@ func NewServer(address string, open Opener) Source {
 // NewMember returns one server of a lab like [NewServer], with its processes on this machine. The lab reports its
 // replica set and its host.
 func NewMember(address string, pids []int, open Opener) Source {
-	return &watched{open: open, address: address, status: newStatusReader(), pids: pids, sought: len(pids) > 0}
+	return &watched{open: open, address: address, status: newStatusReader(), pids: pids, sought: len(pids) > 0,
+		fixed: true}
 }
 
 // process adds what the kernel of this machine says of a server that runs on it: the mean number of its threads that
@@ -324,7 +325,7 @@ func (s *watched) connect(ctx context.Context) error {
 		return s.away
 	}
 	st, err := s.open(ctx)
-	if s.fixed {
+	if s.fixed && s.hosts != nil {
 		err = s.hosts.reached(s.address, err)
 		s.again, s.away = time.Now().Add(openAgain), err
 	} else if err != nil {
