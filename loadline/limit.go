@@ -20,8 +20,8 @@ func (c *session) findLimit(ctx context.Context, l *record.LoadLine) {
 		r, _ := record.OpenRun(c.path(path)) // a step without a record shows nothing
 		return r
 	})
-	if len(steps) == 0 {
-		return
+	if len(steps) < 2 {
+		return // one load does not show what would happen at another one
 	}
 	found := limit.Decide(steps)
 	if c.o.Change != nil && found.Throughput.Strength == limit.Supported && found.Throughput.Label != limit.None {
