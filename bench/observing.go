@@ -7,6 +7,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/plimsoll-bench/plimsoll/internal/wait"
 	"github.com/plimsoll-bench/plimsoll/measure/stats"
 	"github.com/plimsoll-bench/plimsoll/run/observe"
 	"github.com/plimsoll-bench/plimsoll/store"
@@ -68,7 +69,8 @@ func observingCost(ctx context.Context, w io.Writer, c config) error {
 	return nil
 }
 
-// observed does one run and returns its operations per second.
+// observed does one run and returns its operations per second. The first sample, with the connection, is before it: it
+// is a cost of the beginning, and here a run is short.
 func (j job) observed(ctx context.Context, sampled bool) (float64, error) {
 	watch := observe.New(ctx)
 	defer watch.Stop()
@@ -77,6 +79,13 @@ func (j job) observed(ctx context.Context, sampled bool) (float64, error) {
 		open := func(ctx context.Context) (store.Store, error) { return one.open(ctx) }
 		watch.FollowDeployment(observe.Every, observe.Deployment{Address: j.Addr, Open: open,
 			Member: func(string) (observe.Opener, error) { return open, nil }})
+		for first := 0; first == 0; {
+			if err := wait.Sleep(ctx, 10*time.Millisecond); err != nil {
+				return 0, err
+			}
+			samples, _, _ := watch.Take()
+			first = len(samples)
+		}
 	}
 	out, err := j.run(ctx)
 	if err != nil || out.Seconds <= 0 {
