@@ -113,6 +113,25 @@ func TestLimitStep(t *testing.T) {
 	}
 }
 
+// Members of a lab are on its hosts, and have its names.
+func TestLimitStepOfALab(t *testing.T) {
+	r := observedRun(spec.Durability{Name: "balanced"}, "5.0.9")
+	r.Lab = &Lab{Name: "l", Hosts: []LabHost{{Name: "h1", Cores: 0.5}, {Name: "h2", Cores: 2}},
+		Members: []LabMember{{Name: "rs0-1", Host: "h1", Address: "a:1"}, {Name: "rs0-2", Host: "h2", Address: "b:1"}}}
+	r.Series = append(r.Series, Series{Source: "host:l/h1", Name: "cpu.used", Mean: 0.49},
+		Series{Source: "host:l/h1", Name: "cpu.throttled", Mean: 0.8}, Series{Source: "host:l/h2", Name: "cpu.used", Mean: 1.9})
+	s := r.LimitStep()
+	if len(s.Secondaries) != 1 || s.Secondaries[0].Name != "rs0-2" || s.Secondaries[0].CPU != 0.95 {
+		t.Errorf("%+v", s.Secondaries)
+	}
+	for host, behind := range map[string]bool{"host h1": false, "host h2": true} {
+		if i := slices.IndexFunc(s.Resources, func(x limit.Resource) bool { return x.Where == host }); i < 0 ||
+			s.Resources[i].Behind != behind {
+			t.Errorf("%s: %+v", host, s.Resources)
+		}
+	}
+}
+
 // A router that does not count the time of its operations serves them nevertheless, and its quota is its own limit.
 func TestLimitStepOfRouter(t *testing.T) {
 	r := observedRun(spec.Durability{Name: "balanced"}, "5.0.9")

@@ -94,7 +94,7 @@ func (l *limitReader) servers(p *PhaseResult) {
 		}
 		if !l.serves(name) {
 			if lag, ok := l.of(source, "replication.lag"); ok {
-				l.step.Secondaries = append(l.step.Secondaries, limit.Secondary{Name: name, Lag: lag / 1e9,
+				l.step.Secondaries = append(l.step.Secondaries, limit.Secondary{Name: l.called(name), Lag: lag / 1e9,
 					Sync: l.get(source, "log.sync_time") / 1e9, CPU: l.shareOfHost(name)})
 			}
 			continue
@@ -140,6 +140,14 @@ func (l *limitReader) member(address string) *LabMember {
 		return nil
 	}
 	return &l.r.Lab.Members[i]
+}
+
+// called is what the lab calls the server with an address; outside of labs the address.
+func (l *limitReader) called(address string) string {
+	if m := l.member(address); m != nil {
+		return m.Name
+	}
+	return address
 }
 
 // shareOfHost is the share of the cores of its host that a member of a lab uses, 0 if it is unknown.
