@@ -132,6 +132,80 @@ func TestLimitStepOfALab(t *testing.T) {
 	}
 }
 
+// A quota that a fault sets is the capacity of a host of a lab.
+func TestLimitStepOfAThrottledHost(t *testing.T) {
+	r := observedRun(spec.Durability{Name: "balanced"}, "5.0.9")
+	r.Lab = &Lab{Name: "l", Hosts: []LabHost{{Name: "h1"}}, Members: []LabMember{{Name: "rs0-1", Host: "h1", Address: "a:1"}}}
+	r.Series = append(r.Series, Series{Source: "host:l/h1", Name: "cpu.used", Mean: 0.3},
+		Series{Source: "server:a:1", Name: "cpu.limit", Mean: 0.3})
+	if s := r.LimitStep(); !slices.ContainsFunc(s.Resources, func(x limit.Resource) bool {
+		return x.Where == "host h1" && x.Capacity == 0.3 && !x.Behind
+	}) {
+		t.Errorf("%+v", s.Resources)
+	}
+}
+
+// The machine of the load generator is no resource of servers elsewhere, and that of a member that only replicates is
+// behind.
+func TestLimitStepOfMachines(t *testing.T) {
+	of := func(change func(*Run)) []limit.Resource {
+		r := observedRun(spec.Durability{Name: "balanced"}, "5.0.9")
+		r.Environment.Host = "m"
+		if change != nil {
+			change(r)
+		}
+		return r.LimitStep().Resources
+	}
+	if list := of(nil); len(list) != 0 {
+		t.Errorf("no server is on m: %+v", list)
+	}
+	if list := of(func(r *Run) {
+		r.Series = append(r.Series, Series{Source: "server:a:1", Name: "cpu.waiting", Mean: 0.1})
+	}); len(list) != 2 || list[0].Behind {
+		t.Errorf("a server is on m: %+v", list)
+	}
+	for machine, behind := range map[string]bool{"a": false, "a.example.net": false, "b": true, "b.example.net": true, "c": false, "bc": false} {
+		list := of(func(r *Run) {
+			for i := range r.Series {
+				r.Series[i].Source = strings.Replace(r.Series[i].Source, "host:m", "host:"+machine, 1)
+			}
+		})
+		if len(list) != 2 || list[0].Behind != behind || list[1].Behind != behind {
+			t.Errorf("%s: %+v", machine, list)
+		}
+	}
+}
+
+// Quotas are seen if the kernel shows those of each server that serves operations.
+func TestLimitStepSeesQuotas(t *testing.T) {
+	for want, source := range map[bool]string{true: "server:a:1", false: "server:b:1"} {
+		r := observedRun(spec.Durability{Name: "balanced"}, "5.0.9")
+		if r.Series = append(r.Series, Series{Source: source, Name: "cpu.waiting"}); r.LimitStep().QuotasSeen != want {
+			t.Errorf("%s: %v", source, !want)
+		}
+	}
+}
+
+// Agents have round trips of their own. What is between them and the servers without being sampled is no network.
+func TestLimitStepOfWhatIsBetween(t *testing.T) {
+	r := observedRun(spec.Durability{Name: "balanced"}, "5.0.9")
+	r.Target.RoundTrip = 30e6
+	if got := r.LimitStep().Signals[limit.SignalRoundTrip]; got != 0.03 {
+		t.Errorf("the round trip is %v", got)
+	}
+	r.Clients = []ClientShare{{Agent: "x", RoundTrip: 3e5}, {Agent: "y", RoundTrip: 2e5}, {Agent: "z"}}
+	if got := r.LimitStep().Signals[limit.SignalRoundTrip]; got != 0.0002 {
+		t.Errorf("the round trip of agents is %v", got)
+	}
+	if r.LimitStep().BlindRouter {
+		t.Error("nothing is between them")
+	}
+	r.Specification.Via = spec.ViaREST
+	if !r.LimitStep().BlindRouter {
+		t.Error("a service is between them")
+	}
+}
+
 // A router that does not count the time of its operations serves them nevertheless, and its quota is its own limit.
 func TestLimitStepOfRouter(t *testing.T) {
 	r := observedRun(spec.Durability{Name: "balanced"}, "5.0.9")
@@ -145,7 +219,10 @@ func TestLimitStepOfRouter(t *testing.T) {
 		t.Errorf("%v, %+v", s.BlindRouter, s.Resources)
 	}
 	r.Series = append(r.Series, seriesOfServer("server:router:1", map[string]float64{"load.reads": 0.2})...)
-	if r.LimitStep().BlindRouter {
-		t.Error("it counts them")
+	if s := r.LimitStep(); s.BlindRouter || len(s.Secondaries) != 0 { // which may be of several sets
+		t.Errorf("it counts them, and %+v", s.Secondaries)
+	}
+	if r.Target.Hosts = []string{"router:1", "router:2"}; !r.LimitStep().BlindRouter {
+		t.Error("only one of two routers was sampled")
 	}
 }

@@ -2,6 +2,7 @@ package record
 
 import (
 	"cmp"
+	"net"
 	"slices"
 	"strings"
 
@@ -34,14 +35,28 @@ func (r *Run) LimitStep() limit.Step {
 		waited := p.All.PoolWait.Mean * float64(p.All.PoolWait.Count)
 		s.Signals[limit.SignalPool] = waited / (p.All.Service.Mean * float64(max(1, p.All.Service.Count)))
 	}
-	if r.Target.RoundTrip > 0 {
-		s.Signals[limit.SignalRoundTrip] = float64(r.Target.RoundTrip) / 1e9
+	if trip := r.roundTrip(); trip > 0 {
+		s.Signals[limit.SignalRoundTrip] = float64(trip) / 1e9
 	}
 	of := SeriesValues(r.Series)
 	l := limitReader{r: r, of: of, step: &s}
 	l.servers(p)
 	l.hosts()
 	return s
+}
+
+// roundTrip is the shortest round trip of those that made the load, in nanoseconds: the coordinator of agents may be
+// elsewhere. 0 if it is unknown.
+func (r *Run) roundTrip() (least int64) {
+	if !r.Remote() {
+		return r.Target.RoundTrip
+	}
+	for _, c := range r.Clients {
+		if c.RoundTrip > 0 && (least == 0 || c.RoundTrip < least) {
+			least = c.RoundTrip
+		}
+	}
+	return least
 }
 
 // limitReader reads the series of a run for a step.
@@ -77,6 +92,8 @@ func (l *limitReader) servers(p *PhaseResult) {
 	}
 	cpu, waiting := 0.0, 0.0
 	inLab := l.r.Lab != nil
+	serving, seen, routers := 0, 0, 0
+	routed := l.r.Target.Kind == "mongos"
 	for _, source := range l.r.serverSources() {
 		name := strings.TrimPrefix(source, "server:")
 		router := l.router(source)
@@ -89,11 +106,20 @@ func (l *limitReader) servers(p *PhaseResult) {
 			}
 			l.step.Resources = append(l.step.Resources, x)
 		}
-		if _, counts := l.of(source, "load.reads"); router && !counts {
-			l.step.BlindRouter = true
+		if router {
+			routers++
+			_, counts := l.of(source, "load.reads")
+			l.step.BlindRouter = l.step.BlindRouter || !counts
+		}
+		if router || l.serves(name) {
+			serving++
+			if _, ok := l.of(source, "cpu.waiting"); ok {
+				seen++
+			}
 		}
 		if !l.serves(name) {
-			if lag, ok := l.of(source, "replication.lag"); ok {
+			// Behind routers, the members of several sets cannot be told apart.
+			if lag, ok := l.of(source, "replication.lag"); ok && !routed {
 				l.step.Secondaries = append(l.step.Secondaries, limit.Secondary{Name: l.called(name), Lag: lag / 1e9,
 					Sync: l.get(source, "log.sync_time") / 1e9, CPU: l.shareOfHost(name)})
 			}
@@ -121,6 +147,10 @@ func (l *limitReader) servers(p *PhaseResult) {
 		most(limit.SignalDirty, l.get(source, "cache.dirty_share"))
 		most(limit.SignalUsed, l.get(source, "cache.used_share"))
 		most(limit.SignalSyncing, min(1, l.get(source, "log.syncs")*l.get(source, "log.sync_time")/1e9))
+	}
+	l.step.QuotasSeen = seen > 0 && seen == serving
+	if l.r.Specification.Via != "" || routed && routers < len(l.r.Target.Hosts) {
+		l.step.BlindRouter = true
 	}
 	if waiting > 0 {
 		signals[limit.SignalRunQueue] = waiting
@@ -185,13 +215,16 @@ func (l *limitReader) hosts() {
 	}
 }
 
-// machine adds a machine. Where the kernel counts no waits of servers, tasks that wait for a core most of the time
-// count as a queue.
+// machine adds a machine that has a server: that of the load generator alone is no resource of the servers. Where the
+// kernel counts no waits of servers, tasks that wait for a core most of the time count as a queue.
 func (l *limitReader) machine(name string, waiting float64) {
 	source := "host:" + name
 	if name != l.r.Environment.Host {
 		waiting = 0
+	} else if !l.serverHere() {
+		return
 	}
+	behind := l.replicates(name)
 	if share, ok := l.of(source, "cpu.busy"); ok && share > 0 {
 		cores := cmp.Or(l.get(source, "cpu.used")/share, 1)
 		if l.get(source, "pressure.cpu.some") >= 0.5 {
@@ -199,7 +232,7 @@ func (l *limitReader) machine(name string, waiting float64) {
 		}
 		l.step.Resources = append(l.step.Resources, limit.Resource{Label: limit.CPU, Where: name, Used: share * cores,
 			Capacity: cores,
-			Waiting:  waiting})
+			Waiting:  waiting, Behind: behind})
 	}
 	for _, s := range l.r.Series {
 		disk, ok := strings.CutSuffix(strings.TrimPrefix(s.Name, "disk."), ".utilisation")
@@ -210,7 +243,7 @@ func (l *limitReader) machine(name string, waiting float64) {
 		requests := get("reads") + get("writes")
 		reading, writing := get("reads")*get("read_await")/1e9, get("writes")*get("write_await")/1e9 // under way
 		x := limit.Resource{Label: limit.DiskReads, Where: disk + " of " + name, Used: s.Mean, Capacity: 1,
-			Waiting: max(0, reading+writing-1)}
+			Waiting: max(0, reading+writing-1), Behind: behind}
 		if writing > reading {
 			x.Label = limit.DiskWrites
 		}
@@ -221,13 +254,59 @@ func (l *limitReader) machine(name string, waiting float64) {
 	}
 }
 
-// labHost adds the processors of a host of a lab that has a limit of its own.
+// serverHere reports whether a server is on the machine of this process: the kernel shows its threads, or its address
+// is here.
+func (l *limitReader) serverHere() bool {
+	return slices.ContainsFunc(l.r.serverSources(), func(source string) bool {
+		_, threads := l.of(source, "cpu.waiting")
+		host := hostOf(source)
+		return threads || host == "localhost" || sameHost(host, l.r.Environment.Host) || net.ParseIP(host).IsLoopback()
+	})
+}
+
+// replicates reports whether servers are known to be on a machine, and none of them serves operations.
+func (l *limitReader) replicates(machine string) (found bool) {
+	for _, source := range l.r.serverSources() {
+		if !sameHost(hostOf(source), machine) {
+			continue
+		}
+		if found = true; l.serves(strings.TrimPrefix(source, "server:")) || l.router(source) {
+			return false
+		}
+	}
+	return found
+}
+
+// hostOf is the host of a source "server:HOST:PORT".
+func hostOf(source string) string {
+	name := strings.TrimPrefix(source, "server:")
+	if host, _, err := net.SplitHostPort(name); err == nil {
+		return host
+	}
+	return name
+}
+
+// sameHost reports whether two names are of one host: they are equal, or one is the first label of the other.
+func sameHost(a, b string) bool {
+	return a != "" && (a == b || strings.HasPrefix(a, b+".") && b != "" || strings.HasPrefix(b, a+"."))
+}
+
+// labHost adds the processors of a host of a lab that has a limit of its own, or one that a fault sets.
 func (l *limitReader) labHost(name string) {
 	i := slices.IndexFunc(l.r.Lab.Hosts, func(h LabHost) bool { return h.Name == name })
-	if i < 0 || l.r.Lab.Hosts[i].Cores <= 0 {
+	if i < 0 {
 		return
 	}
-	x := limit.Resource{Label: limit.CPU, Where: "host " + name, Capacity: l.r.Lab.Hosts[i].Cores, Behind: true,
+	cores := l.r.Lab.Hosts[i].Cores
+	for _, m := range l.r.Lab.Members {
+		if quota := l.get("server:"+m.Address, "cpu.limit"); m.Host == name && quota > 0 && (cores <= 0 || quota < cores) {
+			cores = quota
+		}
+	}
+	if cores <= 0 {
+		return
+	}
+	x := limit.Resource{Label: limit.CPU, Where: "host " + name, Capacity: cores, Behind: true,
 		Used: l.get("host:"+l.r.Lab.Name+"/"+name, "cpu.used"), Throttled: l.get("host:"+l.r.Lab.Name+"/"+name,
 			"cpu.throttled")}
 	routers := true

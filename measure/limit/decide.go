@@ -118,6 +118,14 @@ func (s *Step) each() float64 {
 
 func (l *ladder) open() bool { return l.top.Offered > 0 }
 
+// moved reports whether the servers that served the operations at a low load are not those of the highest load: after a
+// failover, or where one of them was not sampled. Then nothing can be compared.
+func (l *ladder) moved() bool {
+	low, top := l.low.Anatomy, l.top.Anatomy
+	return low != nil && top != nil && len(low.Servers) > 0 && len(top.Servers) > 0 &&
+		!slices.ContainsFunc(low.Servers, func(s string) bool { return slices.Contains(top.Servers, s) })
+}
+
 // throughput is what keeps the throughput from growing.
 func (l *ladder) throughput() Answer {
 	switch {
@@ -127,6 +135,10 @@ func (l *ladder) throughput() Answer {
 	case len(l.steps) > 1 && l.shape == Linear:
 		return Answer{Label: None, Strength: Supported,
 			Evidence: []string{fmt.Sprintf("the throughput still grows with the load (elasticity %.2f)", l.last)}}
+	}
+	if l.moved() {
+		return Answer{Label: Unknown, Strength: Weak,
+			Evidence: []string{"no server was sampled that served the operations both at a low load and at the highest"}}
 	}
 	for _, rule := range []func() (Answer, bool){l.connections, l.client, l.conflicts, l.queue, l.resource, l.soft} {
 		if a, ok := rule(); ok {

@@ -82,8 +82,11 @@ type Step struct {
 	Workers  int
 	// Sustained says that the offered rate was achieved, and Missed that an objective was missed.
 	Sustained, Missed bool
-	// BlindRouter says that a router does not count the time of its operations, so that it is part of the network.
+	// BlindRouter says that a router or service between the client and the servers does not count the time of its
+	// operations, or was not sampled, so that it is part of the network.
 	BlindRouter bool
+	// QuotasSeen says that the kernel showed whether a quota stopped each of the servers that served the operations.
+	QuotasSeen bool
 	// Client is why the load generator was busy, "" if it was not.
 	Client []string
 	// Latency is the mean response time in seconds.

@@ -382,19 +382,42 @@ func TestOnly(t *testing.T) {
 }
 
 // A server far away that a quota stops has the counters of one behind a full network. Only where quotas were seen, the
-// network is stated.
+// network is stated. The queue of a disk, or of a machine without a server, does not show them.
 func TestNetworkOrQuota(t *testing.T) {
+	seen := func(i int, s *Step) { s.QuotasSeen = true }
 	for name, tc := range map[string]struct {
 		change func(int, *Step)
 		want   Label
 	}{
-		"a server far away":    {cpuOf(0.5, nil), Unknown},
-		"one that was seen":    {cpuOf(0.5, func(r *Resource) { r.Waiting = 0.01 }), Network},
+		"a server far away":    {cpuOf(0.5, func(r *Resource) { r.Waiting = 0.5 }), Unknown},
+		"one that was seen":    {seen, Network},
 		"one that was stopped": {cpuOf(0.5, func(r *Resource) { r.Throttled, r.Capacity = 0.7, 0.5 }), CPU},
 	} {
 		l := Decide(open(light, places{anatomy.Network: 60, anatomy.CPU: 0.5, anatomy.Unexplained: 0.1}, tc.change))
 		if l.Only([]Label{Network, CPU}, nil); l.Throughput.Label != tc.want || (l.More == "") != (tc.want == Unknown) {
 			t.Errorf("%s: %+v", name, l)
+		}
+	}
+}
+
+// After a failover, or where the primary was not sampled, nothing can be compared.
+func TestServersThatDiffer(t *testing.T) {
+	for name, tc := range map[string]struct {
+		low, top []string
+		want     Label
+	}{
+		"the same":    {[]string{"a"}, []string{"a"}, Network},
+		"one more":    {[]string{"a"}, []string{"b", "a"}, Network},
+		"another one": {[]string{"a"}, []string{"b", "c"}, Unknown},
+	} {
+		steps := open(light, places{anatomy.Network: 60, anatomy.CPU: 0.6}, func(i int, s *Step) {
+			s.Anatomy.Servers = tc.low
+			if i == 2 {
+				s.Anatomy.Servers = tc.top
+			}
+		})
+		if got := Decide(steps).Throughput.Label; got != tc.want {
+			t.Errorf("%s: %s", name, got)
 		}
 	}
 }

@@ -291,8 +291,7 @@ func (l *ladder) notChecked() (list []string) {
 	if !has(DiskReads) && !has(DiskWrites) {
 		list = append(list, "disks of the servers")
 	}
-	if a.In(anatomy.RunQueue) == 0 && !slices.ContainsFunc(l.top.Resources,
-		func(r Resource) bool { return r.Waiting > 0 || r.Throttled > 0 }) {
+	if !l.top.QuotasSeen {
 		list = append(list, unseenQuotas)
 	}
 	return list

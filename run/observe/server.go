@@ -244,10 +244,11 @@ func (s *watched) readDiagnostics(d server.Diagnostics) (Reading, error) {
 		events[i].Time = at
 	}
 	r := Reading{Source: "server:" + s.name(), Time: at, Values: values, Events: events}
-	if s.replica != nil && len(d.Set) > 0 {
-		if set := server.ReadSet(d.Set); s.fixed && set.State != server.Primary {
+	if len(d.Set) > 0 {
+		switch set := server.ReadSet(d.Set); {
+		case s.fixed && set.State != server.Primary:
 			own(set, values)
-		} else {
+		case s.replica != nil:
 			r.Events = append(r.Events, s.replica.read(set, values, at)...)
 		}
 	}
