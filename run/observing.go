@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/plimsoll-bench/plimsoll/internal/mongouri"
 	"github.com/plimsoll-bench/plimsoll/internal/permit"
 	"github.com/plimsoll-bench/plimsoll/internal/safeopen"
 	"github.com/plimsoll-bench/plimsoll/measure"
@@ -38,7 +39,12 @@ func (r *runner) startWatch() {
 			if len(r.info.Hosts) > 0 {
 				name = r.info.Hosts[0]
 			}
-			r.watch.FollowDeployment(observe.Every, observe.Deployment{Address: name, Open: r.openWatched,
+			direct := false
+			if a, err := mongouri.Parse(r.target.URI); err == nil {
+				value, _ := a.Option("directConnection")
+				direct = value == "true"
+			}
+			r.watch.FollowDeployment(observe.Every, observe.Deployment{Address: name, Open: r.openWatched, Direct: direct,
 				Member: func(address string) (observe.Opener, error) {
 					return r.openMember(r.target.URI, address)
 				}})

@@ -2,6 +2,7 @@ package observe
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -17,6 +18,9 @@ type Deployment struct {
 	Open    Opener // opens the primary of a set, or a router
 	// Member opens one server by its address. It fails if the deployment's address does not allow that.
 	Member func(address string) (Opener, error)
+	// Direct says that the address is that of one server, whatever its set calls its members: those names may lead
+	// elsewhere.
+	Direct bool
 }
 
 // mostMembers is how many servers are sampled. Sampling more would itself be a load.
@@ -45,6 +49,14 @@ func (d Deployment) sources(ctx context.Context) ([]Source, error) {
 	whole := NewServer(d.Address, d.Open)
 	sets, router, err := d.discover(ctx)
 	if err != nil || len(sets) == 0 {
+		return []Source{whole}, err
+	}
+	if d.Direct && !router {
+		for _, members := range sets {
+			if len(members) > 1 {
+				err = errors.New("its address has directConnection=true")
+			}
+		}
 		return []Source{whole}, err
 	}
 	var list []Source

@@ -165,6 +165,28 @@ func TestDeploymentOfShards(t *testing.T) {
 	}
 }
 
+// What the set of a server calls its members may lead to others, so an address of one server is that of one server.
+func TestDirectDeployment(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		config := bson.D{{Key: "config", Value: bson.D{{Key: "members", Value: bson.A{bson.D{{Key: "host", Value: "localhost:1"}}}}}}}
+		tunnel := member(t, "inside:1", true, map[string]bson.D{"buildInfo": {{Key: "version", Value: "8.0.24"}}, "replSetGetConfig": config,
+			"hello":             {{Key: "setName", Value: "rs"}, {Key: "hosts", Value: bson.A{"localhost:1"}}},
+			"getDiagnosticData": systemMetrics(testNow, 1)})
+		for direct, want := range map[bool]string{true: "server:inside:1", false: "server:localhost:1"} {
+			w := New(t.Context())
+			open := func(context.Context) (store.Store, error) { return tunnel, nil }
+			w.FollowDeployment(time.Second, Deployment{Address: "localhost:2", Open: open, Direct: direct,
+				Member: func(string) (Opener, error) { return open, nil }})
+			time.Sleep(1500 * time.Millisecond)
+			samples, _, _ := w.Take()
+			w.Stop()
+			if len(samples) == 0 || samples[0].Source != want {
+				t.Errorf("direct %v: %+v", direct, samples)
+			}
+		}
+	})
+}
+
 // A server of a lab has the address that the lab gives it, whatever the server calls itself: findings and limits look
 // for it there.
 func TestMemberOfALabHasItsAddress(t *testing.T) {
