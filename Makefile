@@ -86,9 +86,9 @@ build: ## bin/plimsoll
 demo: ## build plimsoll, and 40 seconds of load on this machine's disk
 	@tools/demo.sh $(BIN)
 
-test: ## what a change can break: about 5 minutes on two cores, as any user, without servers, browser or network
+test: ## what a change can break: about 8 minutes on two cores, as any user, without servers, browser or network
 	@tools/needs.sh test go gofmt git awk sed
-	@echo "make test takes about 5 minutes on two cores, and 10 the first time, when Go downloads and compiles everything"
+	@echo "make test takes about 8 minutes on two cores, and 12 the first time, when Go downloads and compiles everything"
 	$(call checks,fmt vet rules plain)
 	@tools/notrun.sh bin/plain.json
 	@echo "left to make ci: $(SERVERS), the race detector, staticcheck, vulnerabilities, liars, suites"
