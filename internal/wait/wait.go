@@ -187,8 +187,9 @@ func (s *state) gaveUp(err error, limit bool) *Error {
 	return e
 }
 
-// watch says how long nothing was answered. It returns true at the limit, false if the wait ended.
+// watch says how long nothing was answered, at least once. It returns true at the limit, false if the wait ended.
 func (s *state) watch(ctx context.Context, done <-chan struct{}) bool {
+	said := false
 	silent, limit := s.silence()
 	for next := limit / firstPart; ; {
 		if silent < next/2 { // it was answered
@@ -210,10 +211,13 @@ func (s *state) watch(ctx context.Context, done <-chan struct{}) bool {
 			if silent, limit = s.silence(); silent < before { // it was answered meanwhile
 				continue
 			}
+			if silent < limit || !said {
+				s.say(before, limit)
+				said = true
+			}
 			if silent >= limit {
 				return true
 			}
-			s.say(before, limit)
 			next *= 2
 		}
 	}

@@ -81,6 +81,20 @@ func TestLimit(t *testing.T) {
 	})
 }
 
+// A wait is said at least once, also if the other side is asked what it does until the limit is over.
+func TestIsSaidOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var h heard
+		err := wait.Wait{Name: "short", Limit: 2 * time.Second}.Do(h.listen(t.Context()), func(ctx context.Context) error {
+			wait.Ask(ctx, func(ctx context.Context) string { _ = sleep(ctx, 3*time.Second); return "" })
+			return forever(ctx)
+		})
+		if err == nil || len(h.said) != 1 || !strings.Contains(h.said[0], "times out after 2 s") {
+			t.Errorf("it said %q and ended with %v", h.said, err)
+		}
+	})
+}
+
 // Answers begin the limit again, so a wait for many slow answers is not given up.
 func TestAnswersBeginTheLimitAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
