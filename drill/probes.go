@@ -53,9 +53,12 @@ func openProbes(ctx context.Context, uri string, asked spec.Run, number uint32, 
 	var st store.Store
 	var err error
 	// The timeout is that of an operation. A proxy may need longer to connect at first, and nothing is measured yet.
-	for n := 0; n < openingProbes && (n == 0 || err != nil && ctx.Err() == nil); n++ {
+	for range openingProbes {
 		st, err = run.Target{Kind: "mongodb", URI: uri}.Open(ctx, asked.Client, store.Config{Database: asked.Database,
 			Concern: run.Concern(asked.Durability), Sessions: 2 * len(list), Timeout: asked.Load.Timeout.Std()}, nil)
+		if err == nil || ctx.Err() != nil {
+			break
+		}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("cannot open the connections of the probes: %w", err)

@@ -288,7 +288,7 @@ func hostOf(source string) string {
 
 // sameHost reports whether two names are of one host: they are equal, or one is the first label of the other.
 func sameHost(a, b string) bool {
-	return a != "" && (a == b || strings.HasPrefix(a, b+".") && b != "" || strings.HasPrefix(b, a+"."))
+	return a != "" && b != "" && (a == b || strings.HasPrefix(a, b+".") || strings.HasPrefix(b, a+"."))
 }
 
 // labHost adds the processors of a host of a lab that has a limit of its own, or one that a fault sets.
@@ -297,16 +297,7 @@ func (l *limitReader) labHost(name string) {
 	if i < 0 {
 		return
 	}
-	cores := l.r.Lab.Hosts[i].Cores
-	for _, m := range l.r.Lab.Members {
-		if quota := l.get("server:"+m.Address, "cpu.limit"); m.Host == name && quota > 0 && (cores <= 0 || quota < cores) {
-			cores = quota
-		}
-	}
-	if cores <= 0 {
-		return
-	}
-	x := limit.Resource{Label: limit.CPU, Where: "host " + name, Capacity: cores, Behind: true,
+	x := limit.Resource{Label: limit.CPU, Where: "host " + name, Capacity: l.r.Lab.Hosts[i].Cores, Behind: true,
 		Used: l.get("host:"+l.r.Lab.Name+"/"+name, "cpu.used"), Throttled: l.get("host:"+l.r.Lab.Name+"/"+name,
 			"cpu.throttled")}
 	routers := true
@@ -314,9 +305,15 @@ func (l *limitReader) labHost(name string) {
 		if m.Host != name {
 			continue
 		}
+		if quota := l.get("server:"+m.Address, "cpu.limit"); quota > 0 && (x.Capacity <= 0 || quota < x.Capacity) {
+			x.Capacity = quota
+		}
 		x.Behind = x.Behind && !l.serves(m.Address) && m.Kind != "mongos"
 		routers = routers && m.Kind == "mongos"
 		x.Waiting += l.get("server:"+m.Address, "cpu.waiting")
+	}
+	if x.Capacity <= 0 {
+		return
 	}
 	if routers {
 		x.Label = limit.Router

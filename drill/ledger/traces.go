@@ -61,7 +61,7 @@ func (p *pass) stretch(b []byte) (found int64) {
 // not found before, because a log has a slot once for each of its updates.
 //
 // PostgreSQL leaves out the end of a row that is the same as in the old version. So the last counter may lack its high
-// bytes: those that are zero, and those that the counter before it has, too (the upper two in 1 of 3840 updates).
+// bytes: those that are zero, and those that the counter before it, which ended the old row, has too.
 func (p *pass) slots(b []byte) (found int64) {
 	if p.a.own == nil {
 		return 0
@@ -96,8 +96,13 @@ func (w *passWriter) counters(run uint32, slot int64, b []byte) (found int64) {
 		if !w.w.updates.known(sequence) {
 			return found
 		}
-		want := binary.LittleEndian.AppendUint64(nil, uint64(weightOf(run, w.w.number, sequence)))
-		if !bytes.HasPrefix(b[3:], want[:1]) {
+		weight := weightOf(run, w.w.number, sequence)
+		want := binary.LittleEndian.AppendUint64(nil, uint64(weight))
+		least := 2
+		if c := int(b[1] - 'a'); c > 0 && weightOf(run, w.w.number, updateOf(slot, c-1))>>8 == weight>>8 {
+			least = 1 // in 1 of 3840 updates
+		}
+		if !bytes.HasPrefix(b[3:], want[:least]) {
 			return found
 		}
 		if seen := &w.of[updates].present; !seen.has(sequence) {

@@ -194,7 +194,20 @@ func TestMemberOfALabHasItsAddress(t *testing.T) {
 	s := NewMember("198.18.0.2:27017", nil, func(context.Context) (store.Store, error) { return m, nil })
 	defer s.Close()
 	r, err := s.Look(t.Context())
-	if err != nil || r.Source != "server:198.18.0.2:27017" || len(r.Others) != 0 {
+	if _, lags := r.Values["replication.lag"]; err != nil || r.Source != "server:198.18.0.2:27017" || len(r.Others) != 0 || lags {
+		t.Errorf("%+v, %v", r, err)
+	}
+	// A secondary says how far it is behind. The lab tells of elections.
+	m.replica = func() (bson.Raw, error) {
+		state := func(name, state string, self bool, seconds int) bson.D {
+			return bson.D{{Key: "name", Value: name}, {Key: "stateStr", Value: state}, {Key: "self", Value: self},
+				{Key: "optimeDate", Value: testNow.Add(time.Duration(seconds) * time.Second)}}
+		}
+		return raw(t, bson.D{{Key: "set", Value: "rs"}, {Key: "myState", Value: 2},
+			{Key: "members", Value: bson.A{state("a:1", "PRIMARY", false, 3), state("b:1", "SECONDARY", true, 0)}}}), nil
+	}
+	time.Sleep(2 * time.Millisecond) // its answers have the time in milliseconds
+	if r, err := s.Look(t.Context()); err != nil || r.Values["replication.lag"] != 3e9 || len(r.Events) != 0 {
 		t.Errorf("%+v, %v", r, err)
 	}
 }
