@@ -41,8 +41,8 @@ func resourceSection(s *runFiles, p *record.PhaseResult, track *Track) Section {
 			if strings.HasPrefix(source.Name, "server:") {
 				break // they are side by side above
 			}
-			if n := len(last.Figures); n < maxPanels && g.moves() {
-				last.Figures = append(last.Figures, sampleFigure(s, source, g, fmt.Sprintf("samples-%d-%d", i, n+1), track))
+			if len(last.Figures) < maxPanels && g.moves() {
+				last.Figures = append(last.Figures, sampleFigure(s, source, g, g.id(source.Name), track))
 			}
 		}
 		sec.Parts = append(sec.Parts, last)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"math"
 	"path/filepath"
 	"slices"
@@ -190,6 +191,14 @@ func (s *SampleSource) groups() []sampleGroup {
 
 func (g *sampleGroup) short(x *SampleSeries) string {
 	return strings.TrimPrefix(strings.TrimPrefix(x.Name, g.subject), ".")
+}
+
+// id names the figure of the group. It is no position: in the next picture of a record that is being written, a group
+// before it may have begun to move.
+func (g *sampleGroup) id(source string) string {
+	h := fnv.New32a()
+	fmt.Fprintf(h, "%q %q %q", source, g.subject, g.unit)
+	return fmt.Sprintf("samples-%08x", h.Sum32())
 }
 
 // moves says whether any value of the group is not zero.

@@ -53,3 +53,34 @@ func TestAgentsOnTheTimeline(t *testing.T) {
 		t.Errorf("the chart is %+v", g)
 	}
 }
+
+// A live page keeps what a reader has opened by the ids of the figures, also if a figure comes before an old one.
+func TestFigureKeepsItsID(t *testing.T) {
+	ids := func(cpu, disk float64) map[string]string {
+		source := SampleSource{Name: "host:db"}
+		for _, x := range []struct {
+			name, unit string
+			value      float64
+		}{{"cpu", "share", cpu}, {"disk.a", "B/s", disk}, {"disk.a", "1/s", disk}, {"memory", "B", 5}} {
+			series := record.Series{Source: source.Name, Name: x.name, Unit: x.unit}
+			source.Series = append(source.Series, SampleSeries{series, []float64{x.value}})
+		}
+		s := &runFiles{Run: &record.Run{}, Samples: &Samples{At: []float64{1}, Sources: []SampleSource{source}}}
+		of := map[string]string{}
+		for _, part := range resourceSection(s, &record.PhaseResult{}, nil).Parts {
+			for _, f := range part.Figures {
+				of[f.Chart.About().ID] = f.Chart.About().Title
+			}
+		}
+		return of
+	}
+	before, after := ids(0, 0), ids(0.5, 7)
+	if len(before) != 1 || len(after) != 4 {
+		t.Fatalf("figures with ids of their own: %v, then %v, want 1 and 4", before, after)
+	}
+	for id, title := range before {
+		if after[id] != title {
+			t.Errorf("%s was %q and is %q", id, title, after[id])
+		}
+	}
+}
