@@ -10,7 +10,7 @@ export GOFLAGS := $(strip $(shell $(GO) env GOFLAGS 2>/dev/null) -trimpath)
 # Go programs need a fifth less processor time if they collect garbage less often, and machines for tests have the memory.
 vet staticcheck rules groups unit race plain: export GOGC = 400
 # How long one package's tests may take; the race detector makes some ten times slower.
-TIMEOUT ?= 30m
+TIMEOUT ?= 60m
 # A copy of the vulnerability database to check against, such as file:///srv/vulndb; default: the public one.
 VULNDB  ?=
 # Tested under the race detector: what starts goroutines (internal/repotest knows the reasons of those that are not here). What

@@ -117,6 +117,9 @@ func TestProfilesOnFilesystems(t *testing.T) {
 func checkSteps(t *testing.T, p *record.Probe, device string) {
 	t.Helper()
 	for _, s := range p.Steps {
+		if s.Profile == spec.ProbeJournal && s.Clients > 1 && s.Operations == 0 && s.Flushes > 0 {
+			continue // the disk was so slow that the first flush of all clients ended after the step
+		}
 		if s.Operations == 0 || s.Latency == nil || s.Seconds <= 0 {
 			t.Errorf("%s %s did nothing", s.Profile, s.Operation)
 			continue

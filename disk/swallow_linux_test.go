@@ -134,7 +134,7 @@ func TestSwallowingFilesystemIsLying(t *testing.T) {
 				}
 				a := gradeOf(p, "A")
 				if lie && (a.Verdict != record.Lying || a.Device != v.Device) || !lie && !keptPromise(a) ||
-					p.Verdict != a.Verdict || a.Syncs < 10 {
+					p.Verdict != a.Verdict || a.Syncs < 3 {
 					t.Errorf("lie %v: %+v, overall %s", lie, a, p.Verdict)
 				}
 			}

@@ -111,7 +111,7 @@ func TestConnectionsThatHangAreNoOutage(t *testing.T) {
 					return
 				}
 				t.Logf("attempt %d: %q", attempt, wrong)
-				if attempt == 4 {
+				if attempt == 10 {
 					t.Fatal("an outage is always stated")
 				}
 			}

@@ -94,7 +94,7 @@ func client(t *testing.T, ops *operations, uri string, number int, dies bool, si
 		t.Error(err)
 		return
 	}
-	st, err := wire.Open(context.Background(), store.Config{Target: uri, Database: "d", Sessions: 4, Timeout: time.Second})
+	st, err := wire.Open(context.Background(), store.Config{Target: uri, Database: "d", Sessions: 4, Timeout: time.Minute})
 	if err != nil {
 		t.Error(err)
 		return

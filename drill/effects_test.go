@@ -225,7 +225,7 @@ func outageError(t *testing.T) (time.Duration, bool) {
 	}
 	w := newWatcher(own.Classes())
 	st, err := wire.Open(context.Background(), store.Config{Target: r.URI(), Database: "d", Sessions: 8,
-		Timeout: time.Second})
+		Timeout: time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -234,7 +234,7 @@ func outageError(t *testing.T) (time.Duration, bool) {
 		watched := w.worker()
 		return func(op *workload.Op, s *load.Settlement) { watched.add(op, s, false) }
 	}
-	report, err := load.Run(t.Context(), load.Config{Workers: 8, Rate: 2000, Duration: 4 * time.Second,
+	report, err := load.Run(t.Context(), load.Config{Workers: 8, Rate: 500, Duration: 4 * time.Second,
 		Timeout: time.Second, Observe: observe}, own, st, nothing{})
 	if err != nil {
 		t.Fatal(err)

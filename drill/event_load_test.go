@@ -19,9 +19,9 @@ func TestLoadGoesOnUntilTheEventHasEnded(t *testing.T) {
 		name, collection := commandOf(c)
 		return name == "createIndexes" && collection == ledger.DefaultCollection
 	}
-	const length = 3 * time.Second
+	const length = 5 * time.Second
 	start := func(t *testing.T) *hanging {
-		h := newHanging(t, set.Addresses[0], hangCase{fault: `{fault: index-build, at: 1s}`, length: length})
+		h := newHanging(t, set.Addresses[0], hangCase{fault: `{fault: index-build, at: 3s}`, length: length})
 		h.lab.proxy.hangs(builds)
 		return h
 	}

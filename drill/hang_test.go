@@ -5,6 +5,7 @@ import (
 	"context"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -190,6 +191,9 @@ var hangCases = []hangCase{
 	{name: "revert", call: "heal", fault: stays, want: "revert of kill:rs0-1"},
 }
 
+// hangPatience is the limit of every wait of these drills. Those that end by themselves need less on a busy machine.
+const hangPatience = 3 * time.Second
+
 // A drill whose server or lab takes a request after the load and never answers it ends within its limit, with a verdict
 // that says what did not answer and what it was doing; and at the first interrupt.
 func TestDrillDoesNotWaitForEver(t *testing.T) {
@@ -198,7 +202,7 @@ func TestDrillDoesNotWaitForEver(t *testing.T) {
 		t.Run(c.name+"/limit", func(t *testing.T) {
 			t.Parallel()
 			h := newHanging(t, set.Addresses[0], c)
-			d, notes := h.drill(t, t.Context(), 600*time.Millisecond)
+			d, notes := h.drill(t, t.Context(), hangPatience)
 			h.check(t, d, c.want)
 			if !strings.Contains(notes, c.want) || !strings.Contains(notes, "times out after") {
 				t.Errorf("while it waited it said:\n%s", notes)
@@ -230,7 +234,7 @@ func checkParts(t *testing.T, name string, parts []wait.Part) {
 		return slices.ContainsFunc(parts, func(p wait.Part) bool { return strings.HasPrefix(p.Name, begin) && is(p) })
 	}
 	if name == "redundancy" && !told("redundancy after the load", func(p wait.Part) bool {
-		return p.Limit == 600*time.Millisecond && p.Status == "volume v1 is degraded"
+		return p.Limit == hangPatience && p.Status == "volume v1 is degraded"
 	}) {
 		t.Errorf("the recovery told %+v", parts)
 	}
@@ -252,7 +256,7 @@ func TestSlowServerIsNotGivenUp(t *testing.T) {
 		}
 	}
 	d, notes := h.drill(t, t.Context(), 24*time.Second)
-	if d.Verdict != record.Holds || !strings.Contains(notes, ": no answer for 2 s, times out after 24 s. ") {
+	if d.Verdict != record.Holds || !regexp.MustCompile(`: no answer for \d+ s, times out after 24 s\. `).MatchString(notes) {
 		t.Errorf("an honest server is %s: %q\n%s", d.Verdict, d.Rounds[0].Reasons, notes)
 	}
 }

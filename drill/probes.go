@@ -23,8 +23,6 @@ const (
 	// probeAtMost is the longest wait of a probe for its reply. It is short, because a prober sends nothing else in that
 	// time.
 	probeAtMost = 250 * time.Millisecond
-	// openingProbes is how often the probes try to connect.
-	openingProbes = 5
 )
 
 // probes are a reader and a writer for each shard in addition to the load, each with its own connection. Workers of the
@@ -50,16 +48,8 @@ type prober struct {
 // seed documents, with the client and the concerns of the load.
 func openProbes(ctx context.Context, uri string, asked spec.Run, number uint32, placed *shards.Map) (*probes, error) {
 	list := places(placed, 1)
-	var st store.Store
-	var err error
-	// The timeout is that of an operation. A proxy may need longer to connect at first, and nothing is measured yet.
-	for range openingProbes {
-		st, err = run.Target{Kind: "mongodb", URI: uri}.Open(ctx, asked.Client, store.Config{Database: asked.Database,
-			Concern: run.Concern(asked.Durability), Sessions: 2 * len(list), Timeout: asked.Load.Timeout.Std()}, nil)
-		if err == nil || ctx.Err() != nil {
-			break
-		}
-	}
+	st, err := run.Target{Kind: "mongodb", URI: uri}.Open(ctx, asked.Client, store.Config{Database: asked.Database,
+		Concern: run.Concern(asked.Durability), Sessions: 2 * len(list), Timeout: asked.Load.Timeout.Std()}, nil)
 	if err != nil {
 		return nil, fmt.Errorf("cannot open the connections of the probes: %w", err)
 	}

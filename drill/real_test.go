@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -173,7 +174,7 @@ func TestStepDownOfASecureSet(t *testing.T) {
 		}
 		t.Logf("attempt %d: reads %v, writes %v; stated are %v, %v; %s %q", attempt, reads, writes, time.Duration(stated[0]),
 			time.Duration(stated[1]), d.Verdict, d.Reasons)
-		if attempt == 5 {
+		if attempt == 10 {
 			t.Fatal("the outages are never those of another client")
 		}
 	}
@@ -187,11 +188,24 @@ func TestBusyWorkersOnASet(t *testing.T) {
 		return
 	}
 	for _, workers := range []int{64, 1000} {
-		t.Run(fmt.Sprint(workers), func(t *testing.T) { testBusyWorkers(t, binary, workers) })
+		t.Run(fmt.Sprint(workers), func(t *testing.T) {
+			for attempt := 1; ; attempt++ { // a busy machine makes a set elect in between
+				wrong := busyWorkers(t, binary, workers)
+				if wrong == "" {
+					return
+				}
+				t.Logf("attempt %d: %s", attempt, wrong)
+				if attempt == 3 {
+					t.Fatal("the outages are never those of another client")
+				}
+			}
+		})
 	}
 }
 
-func testBusyWorkers(t *testing.T, binary string, workers int) {
+// busyWorkers returns what a drill states wrongly, or nothing.
+func busyWorkers(t *testing.T, binary string, workers int) (wrong string) {
+	t.Helper()
 	set := enginetest.StartSet(t, binary, 3)
 	own := startOwn(t, set.URI)
 	marks, began := make(chan time.Time, 2), make(chan struct{})
@@ -200,9 +214,15 @@ func testBusyWorkers(t *testing.T, binary string, workers int) {
 		<-began
 		time.Sleep(3 * time.Second)
 		marks <- time.Now()
-		secondaries(t, set, bson.D{{Key: "fsync", Value: 1}, {Key: "lock", Value: true}})
+		locked := slices.DeleteFunc(slices.Clone(set.Addresses), func(address string) bool {
+			return !lockIfSecondary(t, address)
+		})
 		time.Sleep(4 * time.Second)
-		secondaries(t, set, bson.D{{Key: "fsyncUnlock", Value: 1}})
+		for _, address := range locked {
+			if err := admin(t, address).RunCommand(t.Context(), bson.D{{Key: "fsyncUnlock", Value: 1}}).Err(); err != nil {
+				t.Error(err)
+			}
+		}
 		marks <- time.Now()
 	})
 	d := runDrill(t, fmt.Sprintf("run: {target: '%s', load: {rate: 500, workers: %d, duration: 12s}, "+
@@ -213,39 +233,45 @@ func testBusyWorkers(t *testing.T, binary string, workers int) {
 	r := d.Rounds[0]
 	reads, writes := r.Of(record.KindReads, ""), r.Of(record.KindWrites, "")
 	if reads.Outage < 0 || time.Duration(reads.Outage) > longest+500*time.Millisecond {
-		t.Errorf("reads were out for %v at most, stated are %v", longest, time.Duration(reads.Outage))
+		wrong += fmt.Sprintf("reads were out for %v at most, stated are %v. ", longest, time.Duration(reads.Outage))
 	}
 	if writes.Outage < int64(3*time.Second) {
-		t.Errorf("writes were out for 4 s, stated are %v", time.Duration(writes.Outage))
+		wrong += fmt.Sprintf("writes were out for 4 s, stated are %v. ", time.Duration(writes.Outage))
 	}
 	if share := writes.During / writes.Before; share > 0.6 {
-		t.Errorf("%.0f %% of the writes that were due came in time, although none was acknowledged for 4 s", 100*share)
+		wrong += fmt.Sprintf("%.0f %% of the writes that were due came in time, although none was acknowledged for 4 s.", 100*share)
 	}
 	t.Logf("reads %v (own %v), writes %v, %.1f %% of the throughput", time.Duration(reads.Outage), longest,
 		time.Duration(writes.Outage), 100*r.Whole().During/r.Whole().Before)
+	return wrong
 }
 
-// secondaries runs a command on each secondary of a set.
-func secondaries(t *testing.T, set *enginetest.Set, command bson.D) {
-	for _, address := range set.Addresses {
-		c, err := mongo.Connect(options.Client().ApplyURI("mongodb://" + address + "/?directConnection=true"))
-		if err != nil {
-			t.Error(err)
-			return
-		}
-		admin := c.Database("admin")
-		var hello struct {
-			Secondary bool `bson:"secondary"`
-		}
-		err = admin.RunCommand(t.Context(), bson.D{{Key: "hello", Value: 1}}).Decode(&hello)
-		if err == nil && hello.Secondary {
-			err = admin.RunCommand(t.Context(), command).Err()
-		}
-		if err != nil {
-			t.Error(err)
-		}
-		_ = c.Disconnect(t.Context())
+// admin is the admin database of one member.
+func admin(t *testing.T, address string) *mongo.Database {
+	t.Helper()
+	c, err := mongo.Connect(options.Client().ApplyURI("mongodb://" + address + "/?directConnection=true"))
+	if err != nil {
+		t.Fatal(err)
 	}
+	t.Cleanup(func() { _ = c.Disconnect(context.Background()) })
+	return c.Database("admin")
+}
+
+// lockIfSecondary locks a member for writes if it is a secondary, and says whether it did.
+func lockIfSecondary(t *testing.T, address string) bool {
+	t.Helper()
+	member := admin(t, address)
+	var hello struct {
+		Secondary bool `bson:"secondary"`
+	}
+	err := member.RunCommand(t.Context(), bson.D{{Key: "hello", Value: 1}}).Decode(&hello)
+	if err == nil && hello.Secondary {
+		err = member.RunCommand(t.Context(), bson.D{{Key: "fsync", Value: 1}, {Key: "lock", Value: true}}).Err()
+	}
+	if err != nil {
+		t.Error(err)
+	}
+	return err == nil && hello.Secondary
 }
 
 // beginning tells when the measured load begins.

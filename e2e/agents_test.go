@@ -147,7 +147,7 @@ func TestAgentsOfAKilledCoordinator(t *testing.T) {
 	dir := filepath.Join(c.dir, out)
 	checkAgents(t, dir, r)
 	checkFinding(t, r, "coordinator-away", measure.Warning)
-	if p := r.Phase("measure"); p.Seconds < 19 {
+	if p := r.Phase("measure"); p.Seconds < 17 {
 		t.Errorf("%v of 20 s were measured", p.Seconds)
 	}
 	if old, err := record.OpenRun(filepath.Join(dir, "killed-1")); err != nil || old.Status != record.Killed {

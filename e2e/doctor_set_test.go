@@ -31,6 +31,7 @@ func TestMongoDoctorOfASet(t *testing.T) {
 					}
 				}
 			}
+			until(t, "all members are good", func() bool { return doctorOf(t, set.URI, "")["members"].Severity == record.DoctorGood })
 			check(map[string]string{"members": record.DoctorGood, "majority": record.DoctorGood, "member-versions": record.DoctorGood,
 				"election-timeout": record.DoctorAdvice, "clocks": record.DoctorGood, "electable-members": record.DoctorGood}, "2.00 s", "3 of 3 voting members")
 			set.Do(t, "kill", "db3")

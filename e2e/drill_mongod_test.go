@@ -94,7 +94,16 @@ func testMongodViolates(t *testing.T) {
 // lost, and each fault affects one member.
 func testMongodKeeps(t *testing.T) {
 	t.Parallel()
-	r := untilEffective(t, "majority-fast", 0, known, "workers: 8, pace: 4000", "workers: 32, pace: 15", "duration: 60s", "duration: 12s",
+	elected := func(d record.Drill) (n int) {
+		for _, m := range d.Rounds[0].Moments {
+			if m.Kind == record.MomentElected {
+				n++
+			}
+		}
+		return n
+	}
+	three := func(d record.Drill) bool { return elected(d) >= 3 } // a busy set may elect later than a fault is reverted
+	r := untilEffective(t, "majority-fast", 0, three, "workers: 8, pace: 4000", "workers: 32, pace: 15", "duration: 60s", "duration: 12s",
 		`faults:
   - {fault: "kill:primary", at: 8s, for: 30s}`, `faults:
   - {fault: "kill:primary", at: 2s, for: 2s}
@@ -103,14 +112,8 @@ func testMongodKeeps(t *testing.T) {
 	if r.Expect.Loss != spec.LossNone || r.Ledger.LostWrites() != 0 || r.Ledger.Updates[record.WriteDuplicated] != 0 {
 		t.Errorf("expected was %q; the ledger is %+v", r.Promise, r.Ledger)
 	}
-	elected := 0
-	for _, m := range r.Moments {
-		if m.Kind == record.MomentElected {
-			elected++
-		}
-	}
-	if len(r.Faults) != 3 || elected < 3 {
-		t.Errorf("three faults at a primary brought %d elections: %+v, %+v", elected, r.Faults, r.Moments)
+	if len(r.Faults) != 3 {
+		t.Errorf("three faults are %+v", r.Faults)
 	}
 }
 

@@ -30,7 +30,7 @@ func TestDrillPatroni(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			changes := []string{"rate: 300, duration: " + c.duration, "rate: 40, workers: 8, duration: 45s", c.fault, c.shorter}
+			changes := []string{"rate: 300, duration: " + c.duration, "rate: 60, workers: 8, duration: 45s", c.fault, c.shorter}
 			if c.fault == etcd || c.name == "patroni-cut" {
 				changes = append(changes, c.fault, c.shorter) // of the second fault
 			}

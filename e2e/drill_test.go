@@ -264,7 +264,7 @@ func testDrillClients(t *testing.T, r record.DrillRound) {
 // Here and in the tests below that need any fault, a member is killed by its name: servers that get no processor time
 // have no primary that a fault could find.
 func testDrillClientKilled(t *testing.T, name string) {
-	c := start(t, append([]string{"drill", "lab:" + name, "--fault", "kill:rs0-2", "--at", "3s", "--for", "8s", "--duration", "20s",
+	c := start(t, append([]string{"drill", "lab:" + name, "--fault", "kill:rs0-2", "--at", "3s", "--for", "20s", "--duration", "40s",
 		"--clients", "2", "--w", "majority", "--format", "json", "--out", out}, gentle...)...)
 	c.acknowledged(t, 1)
 	c.until(t, "the member is killed", func() bool { return len(status(t, name).Faults) == 1 })

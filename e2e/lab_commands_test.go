@@ -58,6 +58,7 @@ func testFollowers(t *testing.T, name, member string) []follower {
 	plimsoll(t, "lab", "fail", name, "pause", member, "--for", "1s").must(t, 0)
 	events.says(t, "pause "+member+" is reverted", 1)
 	log := follow(t, "lab", "logs", name, member, "-f", "-n", "3")
+	log.says(t, "\n", 1)
 	interrupted.signal(t, syscall.SIGINT)
 	interrupted.wait(t).must(t, 0)
 	return []follower{watch, events, log}

@@ -222,11 +222,12 @@ func TestLabOfThree(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		e := plimsoll(t, "lab", "fail", name, "kill", "primary", "--for", "5s").must(t, 0)
+		e := plimsoll(t, "lab", "fail", name, "kill", "primary").must(t, 0)
 		if !strings.Contains(e.stdout, before) {
 			t.Errorf("the primary was %s: %s", before, e.stdout)
 		}
 		until(t, "another member takes over", func() bool { p := primary(t, name); return p != "" && p != before })
+		plimsoll(t, "lab", "revert", name, before).must(t, 0)
 		until(t, "the lab takes writes again", func() bool { return insert(ctx, address(t, name, level...), "after", int(sequence.Add(1))) == nil })
 		until(t, "the former primary follows", func() bool {
 			s := status(t, name)

@@ -36,8 +36,9 @@ const (
 	idleAtMost = 300
 	// abortAtMost is the time limit of clients after an abort.
 	abortAtMost = 3 * time.Second
-	// aheadAtMost is how long before its start a load is started.
-	aheadAtMost = 10 * time.Second
+	// aheadAtLeast and aheadAtMost are how long before its start a load is started. A busy machine takes its time.
+	aheadAtLeast = 500 * time.Millisecond
+	aheadAtMost  = 10 * time.Second
 	// explainAtMost is the time limit of what a placer knows of lost clients.
 	explainAtMost = 10 * time.Second
 )
@@ -414,7 +415,7 @@ func (t *coordinator) startLoad() {
 	if t.stopping || slices.ContainsFunc(t.members, func(m *member) bool { return !m.timed() }) {
 		return
 	}
-	ahead := 100*time.Millisecond + min(time.Duration(len(t.members))*5*time.Millisecond, 2*time.Second)
+	ahead := aheadAtLeast + min(time.Duration(len(t.members))*5*time.Millisecond, 2*time.Second)
 	for _, m := range t.members {
 		m.clock.settle()
 		ahead = max(ahead, min(4*m.clock.best().trip, aheadAtMost)) // no agent delays the others for longer

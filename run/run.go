@@ -289,6 +289,9 @@ func prepare(ctx context.Context, asked spec.Run, opts Options) (*runner, error)
 	return r, nil
 }
 
+// firstWithin is how long a load waits for the first samples of what is observed.
+const firstWithin = time.Second
+
 func (r *runner) perform(ctx context.Context) error {
 	if err := r.loadData(ctx); err != nil {
 		return at(Filling, orEnded(ctx, err))
@@ -302,6 +305,7 @@ func (r *runner) perform(ctx context.Context) error {
 	})
 	r.describeLab(ctx)
 	r.describeSharding(ctx)
+	r.watch.First(ctx, firstWithin)
 	r.discardSamples()
 	var err error
 	if sink := r.sink(c.Scheduled()); r.opts.Others == nil {
@@ -408,8 +412,8 @@ func orEnded(ctx context.Context, err error) error {
 func (r *runner) openTarget(ctx context.Context) (err error) {
 	r.opts.Progress.Step("opening " + r.target.String())
 	TellIfSlow(func() {
-		r.opts.Progress.Step(fmt.Sprintf("%s has not answered yet; retrying for up to %v (--timeout)", r.target,
-			spec.Duration(r.config.Timeout)))
+		r.opts.Progress.Step(fmt.Sprintf("%s has not answered yet; retrying for up to %v (the longer of --timeout and %v)", r.target,
+			spec.Duration(max(r.config.Timeout, openWithin)), spec.Duration(openWithin)))
 	}, func() { err = r.reachTarget(ctx) })
 	return err
 }

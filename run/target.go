@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"strings"
+	"time"
 
 	"github.com/plimsoll-bench/plimsoll/internal/nearest"
 	"github.com/plimsoll-bench/plimsoll/internal/permit"
@@ -122,8 +123,19 @@ func (t Target) Open(ctx context.Context, client string, cfg store.Config, event
 		return openLoopback(ctx, client, cfg, events)
 	}
 	cfg.Target = t.URI
-	return openMongo(ctx, client, cfg, events)
+	for began := time.Now(); ; {
+		attempt := time.Now()
+		st, err := openMongo(ctx, client, cfg, events)
+		if err == nil || ctx.Err() != nil || time.Since(attempt) < max(cfg.Timeout, time.Millisecond) ||
+			time.Since(began) >= openWithin {
+			return st, err
+		}
+	}
 }
+
+// openWithin is how long opening is tried again while nothing answers within the timeout. That is the timeout of an
+// operation, which may be short; nothing is measured yet, and a busy server or a proxy may need longer at first.
+const openWithin = 10 * time.Second
 
 // Reach opens the MongoDB of an address with its login and closes it again. The error says which of host, set, user and
 // password is wrong, which an error of the official driver hides behind the time that it waited.

@@ -105,7 +105,8 @@ func startAt(t *testing.T, ln net.Listener, o Options) *Server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.pages.rest = 0 // under the race detector a picture can take seconds
+	// Under the race detector a picture can take seconds, and the page of a suite minutes.
+	s.pages.rest, s.http.WriteTimeout = 0, 10*time.Minute
 	done := make(chan error, 1)
 	go func() { done <- s.Serve() }()
 	t.Cleanup(func() {

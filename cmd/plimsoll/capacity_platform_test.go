@@ -63,7 +63,7 @@ func TestCapacityOfAPlatform(t *testing.T) {
 	set := enginetest.StartSet(t, enginetest.StandinMongo(t, "8.0.12"), 3)
 	dir := filepath.Join(t.TempDir(), "line")
 	code, output := plimsoll(t, "capacity", set.URI, "--platform", platformFile(t, set), "--while", "kill:secondary", "--records", "200",
-		"--slo", "p90<2s", "--from", "50", "--to", "60", "--step", "2s", "--within", "4m", "--out", dir, "--verbose")
+		"--slo", "p90<2s", "--from", "50", "--to", "60", "--step", "6s", "--within", "6m", "--out", dir, "--verbose")
 	c, err := record.OpenCapacity(dir)
 	if err != nil || len(c.Lines) != 2 {
 		t.Fatalf("exit code %d, %v, %+v: %s", code, err, c, output)

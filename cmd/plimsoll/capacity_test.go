@@ -120,7 +120,7 @@ func TestMongoCapacityWithPresentLoad(t *testing.T) {
 	}
 	uri, dir := startServer(t, binary, t.TempDir()), filepath.Join(t.TempDir(), "line")
 	code, output := plimsoll(t, "capacity", uri, "--now", "--now-for", "10s", "--records", "1000", "--slo", "p90<2s", "--from", "200",
-		"--to", "250", "--step", "2s", "--within", "2m", "--out", dir, "--verbose")
+		"--to", "250", "--step", "6s", "--within", "3m", "--out", dir, "--verbose")
 	c, err := record.OpenCapacity(dir)
 	if err != nil || code != exitSuccess || c.Safe != spec.AllMembersUp || c.Now == nil || c.Now.Line != c.Safe ||
 		c.Now.Share == nil {

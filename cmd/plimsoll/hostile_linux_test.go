@@ -30,7 +30,7 @@ import (
 // Limits of what a command may take, whatever record it is given.
 const (
 	hostileMemory = 512 << 20 // bytes of data
-	hostileCPU    = 5 * time.Second
+	hostileCPU    = 30 * time.Second
 	hostileWait   = 5 * time.Minute // of all commands together: one that waits for a pipe waits for ever
 )
 

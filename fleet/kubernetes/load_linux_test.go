@@ -272,7 +272,7 @@ func testResumed(t *testing.T, c *kubetest.Cluster, program, address string) {
 		}
 	}
 	if len(pods) != 2 || !slices.Equal(agents, pods) || r.Status != record.Complete ||
-		r.Phase(load.PhaseMeasure).Seconds < 19 {
+		r.Phase(load.PhaseMeasure).Seconds < 15 {
 		t.Errorf("the run is %s after %v s, its agents are %v and the pods %v", r.Status, r.Phase(load.PhaseMeasure).Seconds,
 			agents, pods)
 	}

@@ -425,7 +425,7 @@ func TestFlood(t *testing.T) {
 		!strings.Contains(err.Error(), "does not accept the token") {
 		t.Errorf("the agent ended with %v", err)
 	}
-	r := execute(t, c, testSpec(2, time.Second), nil)
+	r := execute(t, c, testSpec(2, 5*time.Second), nil)
 	if counted(r, load.PhaseMeasure).Succeeded == 0 || r.Status != record.Complete {
 		t.Errorf("the next run is %s", r.Status)
 	}

@@ -236,7 +236,7 @@ func TestStreamRemoved(t *testing.T) {
 	if n := counted(r, load.PhaseMeasure, fleet.PhaseOutside); n.Succeeded == 0 {
 		t.Error("the record has no operations")
 	}
-	execute(t, c, testSpec(2, time.Second), nil)
+	execute(t, c, testSpec(2, 5*time.Second), nil)
 }
 
 // ended expects that an agent ends with a sentence.

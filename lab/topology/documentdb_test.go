@@ -151,11 +151,14 @@ func TestDocumentDBStandalone(t *testing.T) {
 	if err := insert(t.Context(), c, 1, patience); err != nil {
 		t.Fatal(err)
 	}
-	for _, m := range u.Describe(t.Context(), Settings) {
-		if m.Kind == "postgres" && (m.Role != "standalone" || m.Settings["fsync"] != "on") {
-			t.Errorf("%+v", m)
+	eventually(t, "the member is not known", func() error {
+		for _, m := range u.Describe(t.Context(), Settings) {
+			if m.Kind == "postgres" && (m.Role != "standalone" || m.Settings["fsync"] != "on") {
+				return fmt.Errorf("%+v", m)
+			}
 		}
-	}
+		return nil
+	})
 	if err := u.StepDown(t.Context(), ""); err == nil {
 		t.Error("a single member handed over")
 	}

@@ -2,6 +2,7 @@ package topology
 
 import (
 	"context"
+	"fmt"
 	"net/url"
 	"os"
 	"slices"
@@ -44,9 +45,7 @@ func TestMongoTLS(t *testing.T) {
 				l := newMongoLab(t, host.Plain, binary, secured(kind, tls))
 				ctx := start(t, l)
 				uri := l.URIs()[""]
-				if err := insertAt(ctx, uri, testLimit); err != nil {
-					t.Errorf("by the lab's address: %v", err)
-				}
+				eventually(t, "by the lab's address", func() error { return insertAt(ctx, uri, testLimit) })
 				u, err := url.Parse(uri)
 				if err != nil {
 					t.Fatal(err)
@@ -64,11 +63,14 @@ func TestMongoTLS(t *testing.T) {
 						t.Errorf("%s a write is accepted", what)
 					}
 				}
-				for _, m := range l.Describe(ctx, Settings) {
-					if m.State != "running" || m.Role == "unknown" {
-						t.Errorf("%s is %s, %s: %s", m.Name, m.State, m.Role, m.Problem)
+				eventually(t, "not all roles are known", func() error {
+					for _, m := range l.Describe(ctx, Settings) {
+						if m.State != "running" || m.Role == "unknown" {
+							return fmt.Errorf("%s is %s, %s: %s", m.Name, m.State, m.Role, m.Problem)
+						}
 					}
-				}
+					return nil
+				})
 				if kind == spec.LabReplicaSet {
 					killAndReturn(t, ctx, l)
 				}
@@ -90,10 +92,7 @@ func insertAt(ctx context.Context, uri string, within time.Duration) error {
 
 func killAndReturn(t *testing.T, ctx context.Context, l *mongoLab) {
 	t.Helper()
-	primary, err := l.Primary(ctx, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	primary := primaryOf(t, ctx, l, "")
 	n, _ := l.Node(primary)
 	if err := n.Kill(); err != nil {
 		t.Fatal(err)

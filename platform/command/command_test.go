@@ -4,6 +4,7 @@ package command
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -87,18 +88,34 @@ func verify(t *testing.T, i platform.Injector, within time.Duration) platform.In
 	return known
 }
 
-// roles are the members by their roles.
+// roles are the members by their roles. At times no member of a busy machine answers.
 func roles(t *testing.T, p *platform.Deployment) map[string]string {
 	t.Helper()
 	members, err := p.Members(t.Context())
-	if err != nil {
-		t.Fatal(err)
+	for limit := time.Now().Add(patience); err != nil; members, err = p.Members(t.Context()) {
+		if time.Now().After(limit) {
+			t.Fatal(err)
+		}
 	}
 	by := map[string]string{}
 	for _, m := range members {
 		by[m.Name] = m.Role
 	}
 	return by
+}
+
+// isBack waits until a member is part of its set.
+func isBack(t *testing.T, p *platform.Deployment, member string) {
+	t.Helper()
+	for limit := time.Now().Add(patience); ; {
+		now := roles(t, p)
+		if now[member] == "secondary" || now[member] == "primary" {
+			return
+		}
+		if time.Now().After(limit) {
+			t.Fatalf("%s is not back: %v", member, now)
+		}
+	}
 }
 
 // A killed primary is seen by the witness and by the connection, and starts again. Nothing is left in the journal.
@@ -120,10 +137,14 @@ func TestKillPrimary(t *testing.T) {
 	if !known.Hit || known.Disputed || known.Seen.Before(known.Requested) {
 		t.Errorf("%+v", known)
 	}
-	for _, want := range []string{"the inject command succeeded", "the witness command saw the effect", "own connection to " + known.Target, "broke: "} {
+	for _, want := range []string{"the inject command succeeded", "the witness command saw the effect",
+		"own connection to " + known.Target} {
 		if !strings.Contains(known.Evidence, want) {
 			t.Errorf("the evidence %q lacks %q", known.Evidence, want)
 		}
+	}
+	if !strings.Contains(known.Evidence, "broke: ") && !strings.Contains(known.Evidence, "has not answered for ") { // if it is busy
+		t.Errorf("the evidence %q does not say what happened to the connection", known.Evidence)
 	}
 	if known, err = i.Heal(t.Context()); err != nil || known.Healed.Before(known.Effective) {
 		t.Errorf("healed: %+v, %v", known, err)
@@ -140,11 +161,7 @@ func TestKillPrimary(t *testing.T) {
 	if got := slices.Compact(steps); !slices.Equal(got, []string{"inject", "witness", "heal"}) {
 		t.Errorf("the commands were %q", got)
 	}
-	for limit := time.Now().Add(patience); roles(t, p)[known.Target] != "secondary" && roles(t, p)[known.Target] != "primary"; {
-		if time.Now().After(limit) {
-			t.Fatalf("%s is not back: %v", known.Target, roles(t, p))
-		}
-	}
+	isBack(t, p, known.Target)
 	if err := p.Close(); err != nil {
 		t.Error(err)
 	}
@@ -193,25 +210,42 @@ func TestContradictions(t *testing.T) {
 		commands := s.kill()
 		c.change(&commands)
 		p := s.platform(t, commands)
-		i, _, err := inject(t, p, "db3")
-		if err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
-		known := platform.Injection{}
-		right := func() bool {
-			return !known.Hit && known.Disputed == c.disputed && strings.Contains(known.Evidence, c.says)
-		}
-		// The connection breaks at once, and the witness is run many times, unless the machine is busy.
-		for within := 2 * time.Second; !known.Hit && !right() && within < patience; within *= 2 {
-			known = verify(t, i, within)
-		}
-		if !right() {
-			t.Errorf("%s: hit %v, disputed %v: %s", name, known.Hit, known.Disputed, known.Evidence)
-		}
-		if _, err := i.Heal(t.Context()); err != nil {
-			t.Error(err)
+		for attempt := 1; ; attempt++ { // a member of a busy machine may not answer for a second by itself
+			right := func(known platform.Injection) bool {
+				return !known.Hit && known.Disputed == c.disputed && strings.Contains(known.Evidence, c.says)
+			}
+			known := contradicted(t, p, right)
+			if right(known) {
+				break
+			}
+			text := fmt.Sprintf("%s: hit %v, disputed %v: %s", name, known.Hit, known.Disputed, known.Evidence)
+			if attempt == 5 {
+				t.Error(text)
+				break
+			}
+			t.Log(text)
 		}
 	}
+}
+
+// contradicted injects a fault on db3, verifies it until it is right, and heals it.
+func contradicted(t *testing.T, p *platform.Deployment, right func(platform.Injection) bool) platform.Injection {
+	t.Helper()
+	i, _, err := inject(t, p, "db3")
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The connection breaks at once, and the witness is run many times, unless the machine is busy.
+	// The connection breaks at once, and the witness is run many times, unless the machine is busy.
+	known := platform.Injection{}
+	for within := 2 * time.Second; !known.Hit && !right(known) && within < 20*time.Second; within *= 2 {
+		known = verify(t, i, within)
+	}
+	if _, err := i.Heal(t.Context()); err != nil {
+		t.Error(err)
+	}
+	isBack(t, p, "db3")
+	return known
 }
 
 // A command that fails, hangs or does not exist injects nothing. What it may have done is reverted at once, and its
@@ -250,7 +284,8 @@ func TestFailedInject(t *testing.T) {
 				}
 			}
 		}
-		if strings.Join(steps, " ") != c.steps {
+		// A busy machine may need several attempts to heal within 300 ms.
+		if strings.Join(slices.Compact(steps), " ") != c.steps {
 			t.Errorf("%s: the commands were %v", name, steps)
 		}
 		if left, err := platform.Left(s.journals); err != nil || len(left) > 0 {

@@ -443,6 +443,20 @@ func testCommand(t *testing.T, b *bed) {
 	}
 	code, out := drill("--yes-break-it", "--verbose")
 	d, err := record.OpenDrill(dir)
+	slow := func(reason string) bool {
+		return strings.Contains(reason, "acknowledged in the second before the fault")
+	}
+	for n := 1; n < 5 && err == nil && d.Verdict == record.Unknown && len(d.Reasons) == 1 && slow(d.Reasons[0]); n++ {
+		t.Logf("attempt %d: %q", n, d.Reasons) // a busy machine makes few writes in that second
+		if err := os.RemoveAll(dir); err != nil {
+			t.Fatal(err)
+		}
+		if before, err = b.Client.CoreV1().Pods("default").Get(t.Context(), "reattached-0", meta.GetOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		code, out = drill("--yes-break-it", "--verbose")
+		d, err = record.OpenDrill(dir)
+	}
 	if err != nil {
 		t.Fatalf("exit code %d, %v\n%s", code, err, out)
 	}

@@ -32,7 +32,9 @@ const discoverWithin = 10 * time.Second
 // FollowDeployment samples the servers with data of a deployment and its loaded router, once per period. It finds them
 // once. If that fails, it samples the primary or router only and adds a note.
 func (w *Watch) FollowDeployment(period time.Duration, d Deployment) {
+	w.firsts.Add(1) // until those of its servers are added
 	w.group.Go(func() {
+		defer w.firsts.Done()
 		sources, err := d.sources(w.ctx)
 		if w.ctx.Err() != nil {
 			return

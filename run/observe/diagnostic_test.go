@@ -172,3 +172,33 @@ func TestTimeOfDiagnostics(t *testing.T) {
 		}
 	})
 }
+
+// Behind a full network, a reply with statistics comes late. The sample has the time when the server took it, and the
+// rates are those of its clock.
+func TestTimeOfStatistics(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const ahead = time.Hour
+		began := time.Now()
+		late := []time.Duration{0, 1400 * time.Millisecond, 200 * time.Millisecond}
+		status := func(n int) (bson.Raw, error) {
+			at := time.Now()
+			time.Sleep(late[n-1])
+			return raw(t, bson.D{{Key: "host", Value: "db:1"}, {Key: "localTime", Value: at.Add(ahead)},
+				{Key: "opcounters", Value: bson.D{{Key: "query", Value: at.Sub(began).Milliseconds()}}},
+				{Key: "connections", Value: bson.D{{Key: "current", Value: 5}}}}), nil
+		}
+		alone := func() (bson.Raw, error) { return nil, &store.ServerError{Code: 76} }
+		unknown := func() (bson.Raw, error) { return nil, &store.ServerError{Code: 59} }
+		fake := &scripted{fakeServer: fakeServer{status: status, replica: alone},
+			answers: []func() (bson.Raw, error){unknown}, clock: bson.D{{Key: "localTime", Value: began.Add(ahead)}}}
+		s := NewServer("db:1", fake.opener())
+		for i := range late {
+			asked := time.Now()
+			r, err := s.Look(t.Context())
+			if rate := r.Values["opcounters.query"]; err != nil || !r.Time.Equal(asked) || i > 0 && math.Abs(rate-1000) > 1e-6 {
+				t.Errorf("look %d: %v after it was asked, %v queries a second, %v", i, r.Time.Sub(asked), rate, err)
+			}
+			time.Sleep(time.Second)
+		}
+	})
+}

@@ -188,9 +188,7 @@ func (s *watched) Look(ctx context.Context) (Reading, error) {
 		return s.lookStatus(ctx, s.withoutData()...)
 	}
 	s.empty = 0
-	if host := server.Text(d.Status, "host"); host != s.status.server { // another server, with a clock of its own
-		s.taken, s.clocked = time.Time{}, s.clocked && s.status.server == ""
-	}
+	s.recognise(d.Status)
 	if !d.Taken.After(s.taken) {
 		s.delay = (s.delay + stepAside) % time.Second // the server collects at about the time of this query
 		return Reading{}, nil
@@ -231,13 +229,24 @@ func (s *watched) withoutData() []string {
 		"(parameter diagnosticDataCollectionEnabled)"}
 }
 
+// recognise notes that another server replies, which has a clock of its own.
+func (s *watched) recognise(status bson.Raw) {
+	if host := server.Text(status, "host"); host != s.status.server {
+		s.taken, s.clocked = time.Time{}, s.clocked && s.status.server == ""
+	}
+}
+
+// here is a time of the server's clock on that of this machine. One that cannot be right shows that a clock was set.
+func (s *watched) here(at, now time.Time) time.Time {
+	if age := now.Sub(at.Add(-s.ahead)); !s.clocked || age < -time.Second || age > mostBehind {
+		s.clocked, s.ahead = true, at.Sub(now)
+	}
+	return at.Add(-s.ahead)
+}
+
 // readDiagnostics returns the sample that the server took.
 func (s *watched) readDiagnostics(d server.Diagnostics) (Reading, error) {
-	now := time.Now()
-	if age := now.Sub(d.Taken.Add(-s.ahead)); !s.clocked || age < -time.Second || age > mostBehind {
-		s.clocked, s.ahead = true, d.Taken.Sub(now)
-	}
-	at := d.Taken.Add(-s.ahead)
+	at := s.here(d.Taken, time.Now())
 	values, events := s.status.read(d.Status, d.Taken) // rates by the server's clock
 	s.process(d.Status, values)
 	for i := range events {
@@ -266,10 +275,17 @@ func (s *watched) lookStatus(ctx context.Context, notes ...string) (Reading, err
 	if err != nil {
 		return Reading{Notes: notes}, s.lost("the statistics of the server (serverStatus)", err)
 	}
-	now := time.Now()
-	values, events := s.status.read(doc, now)
+	// Behind a full network a reply is late. What it says is as old as the server's clock says.
+	at := time.Now()
+	s.recognise(doc)
+	if ms, ok := doc.Lookup("localTime").DateTimeOK(); ok {
+		if taken := s.here(time.UnixMilli(ms), at); taken.After(s.status.rates.at) {
+			at = taken
+		}
+	}
+	values, events := s.status.read(doc, at)
 	s.process(doc, values)
-	r := Reading{Source: "server:" + s.name(), Values: values, Events: events, Notes: notes}
+	r := Reading{Source: "server:" + s.name(), Time: at, Values: values, Events: events, Notes: notes}
 	if len(values) == 0 {
 		return r, never("the server's serverStatus has no statistics, so the server is not sampled")
 	}

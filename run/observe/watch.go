@@ -81,6 +81,7 @@ type Watch struct {
 	ctx    context.Context
 	cancel context.CancelFunc
 	group  sync.WaitGroup
+	firsts sync.WaitGroup // of the first looks
 }
 
 // New returns a watch without sources. They may do what ctx permits, and do not end with it.
@@ -98,7 +99,22 @@ func (w *Watch) Follow(period time.Duration, sources ...Source) {
 			w.late = true
 			w.mu.Unlock()
 		}
+		w.firsts.Add(1)
 		w.group.Go(func() { w.follow(period, s) })
+	}
+}
+
+// First waits until each source was looked at once, successfully or not, but no longer than a time. Connections are
+// open then, and rates are known from the second look on: a load that fills the network or the processors delays both.
+func (w *Watch) First(ctx context.Context, within time.Duration) {
+	done := make(chan struct{})
+	go func() { w.firsts.Wait(); close(done) }()
+	late := time.NewTimer(within)
+	defer late.Stop()
+	select {
+	case <-done:
+	case <-late.C:
+	case <-ctx.Done():
 	}
 }
 
@@ -108,7 +124,8 @@ func (w *Watch) follow(period time.Duration, s Source) {
 	ticker := time.NewTicker(period)
 	defer ticker.Stop()
 	var last error // noted if the source never has values
-	seen := false
+	seen, first := false, sync.OnceFunc(w.firsts.Done)
+	defer first()
 	defer func() {
 		if !seen && last != nil {
 			w.note(last.Error())
@@ -117,6 +134,7 @@ func (w *Watch) follow(period time.Duration, s Source) {
 	for {
 		r, err := s.Look(w.ctx)
 		w.keep(r)
+		first()
 		seen = seen || !r.empty()
 		if err != nil && w.ctx.Err() == nil { // not if the watch was stopped
 			last = err

@@ -190,3 +190,37 @@ func TestServerThatDoesNotTell(t *testing.T) {
 		t.Errorf("a store without statistics: %v", err)
 	}
 }
+
+// A load waits for the first samples, also of servers that are found first, but not for a source that hangs.
+func TestFirstSamples(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		after := func(d time.Duration) Source {
+			return &fakeSource{look: func(int) (Reading, error) { time.Sleep(d); return Reading{}, nil }}
+		}
+		first := func(follow func(w *Watch)) time.Duration {
+			w := New(t.Context())
+			follow(w)
+			began := time.Now()
+			w.First(t.Context(), time.Second)
+			defer time.Sleep(time.Minute) // until what hangs has ended
+			defer w.Stop()
+			return time.Since(began)
+		}
+		for want, follow := range map[time.Duration]func(w *Watch){
+			0:                      func(*Watch) {},
+			300 * time.Millisecond: func(w *Watch) { w.Follow(time.Second, after(300*time.Millisecond), after(0)) },
+			time.Second:            func(w *Watch) { w.Follow(time.Second, after(30*time.Second), after(0)) },
+			600 * time.Millisecond: func(w *Watch) {
+				open := func(context.Context) (store.Store, error) {
+					time.Sleep(300 * time.Millisecond)
+					return nil, errors.New("away")
+				}
+				w.FollowDeployment(time.Second, Deployment{Address: "db:1", Open: open}) // opened to find servers, and to sample
+			},
+		} {
+			if got := first(follow); got != want {
+				t.Errorf("the first samples took %v, want %v", got, want)
+			}
+		}
+	})
+}
