@@ -7,7 +7,6 @@ import (
 	"os"
 	"time"
 
-	"github.com/plimsoll-bench/plimsoll/internal/wait"
 	"github.com/plimsoll-bench/plimsoll/measure/stats"
 	"github.com/plimsoll-bench/plimsoll/run/observe"
 	"github.com/plimsoll-bench/plimsoll/store"
@@ -79,13 +78,7 @@ func (j job) observed(ctx context.Context, sampled bool) (float64, error) {
 		open := func(ctx context.Context) (store.Store, error) { return one.open(ctx) }
 		watch.FollowDeployment(observe.Every, observe.Deployment{Address: j.Addr, Open: open,
 			Member: func(string) (observe.Opener, error) { return open, nil }})
-		for first := 0; first == 0; {
-			if err := wait.Sleep(ctx, 10*time.Millisecond); err != nil {
-				return 0, err
-			}
-			samples, _, _ := watch.Take()
-			first = len(samples)
-		}
+		watch.First(ctx, time.Minute)
 	}
 	out, err := j.run(ctx)
 	if err != nil || out.Seconds <= 0 {

@@ -150,6 +150,20 @@ func TestThroughput(t *testing.T) {
 	}
 }
 
+// A rate that was missed limits nothing while a higher one was achieved.
+func TestAchievedRates(t *testing.T) {
+	for name, tc := range map[string]ladderCase{
+		"a moment's stall below a rate that was achieved": {open(light, light, func(i int, s *Step) {
+			s.Client, s.Sustained = []string{"client-delay"}, i != 1
+			s.Achieved = s.Offered * map[bool]float64{true: 0.995, false: 0.94}[s.Sustained]
+		}), None, ""},
+		"a rate that was achieved once only": {[]Step{{Offered: 10, Achieved: 10, Sustained: true},
+			{Offered: 20, Achieved: 20, Sustained: true}, {Offered: 20, Achieved: 18}}, Unknown, ""},
+	} {
+		tc.expect(t, name)
+	}
+}
+
 // Cores and disks that are used up, beside what looks like them.
 func TestResources(t *testing.T) {
 	for name, tc := range map[string]ladderCase{
