@@ -50,8 +50,11 @@ func (l *lineSearch) conclude(err error) {
 		}
 	case search.AtLeast:
 		n.Status = record.LineAtLeast
-	case search.None, search.Few:
+	case search.None:
 		n.Status, n.Rate, n.Low, n.High = record.LineNone, 0, nil, nil
+	case search.Few: // nothing is known, which is not that nothing holds
+		n.Status, n.Rate, n.Low, n.High = record.LineUndecided, 0, nil, nil
+		n.Problem = fewOperations
 	default:
 		n.Status = record.LineUndecided
 		if n.Rate == 0 {
@@ -103,6 +106,8 @@ func (l *lineSearch) unconfirmed() string {
 	return "the time was not enough for the confirming trials"
 }
 
+const fewOperations = "no step had enough operations for its objectives. Search at higher rates, or use longer steps"
+
 // reason sets the limit and its sentence, from the step nearest above the line that was missed.
 func (l *lineSearch) reason(a search.Answer) {
 	n := &l.line
@@ -121,7 +126,7 @@ func (l *lineSearch) reason(a search.Answer) {
 	at := func(s *record.LineStep) string { return figure.Rate(s.Offered) + "/s" }
 	switch {
 	case a.State == search.Few:
-		n.Limit, n.Reason = record.LimitSamples, "no step had enough operations for its objectives. Search at higher rates, or use longer steps"
+		n.Limit, n.Reason = record.LimitSamples, fewOperations
 	case n.Status == record.LineAtLeast && client != nil:
 		n.Limit, n.Reason = record.LimitClient, "at "+at(client)+" "+client.Why
 	case n.Status == record.LineAtLeast && l.o.Event:
