@@ -209,17 +209,19 @@ func busyWorkers(t *testing.T, binary string, workers int) (wrong string) {
 	set := enginetest.StartSet(t, binary, 3)
 	own := startOwn(t, set.URI)
 	marks, began := make(chan time.Time, 2), make(chan struct{})
+	var members []*mongo.Database
+	for _, address := range set.Addresses {
+		members = append(members, admin(t, address))
+	}
 	var locking sync.WaitGroup
 	locking.Go(func() {
 		<-began
 		time.Sleep(3 * time.Second)
 		marks <- time.Now()
-		locked := slices.DeleteFunc(slices.Clone(set.Addresses), func(address string) bool {
-			return !lockIfSecondary(t, address)
-		})
+		locked := slices.DeleteFunc(members, func(member *mongo.Database) bool { return !lockIfSecondary(t, member) })
 		time.Sleep(4 * time.Second)
-		for _, address := range locked {
-			if err := admin(t, address).RunCommand(t.Context(), bson.D{{Key: "fsyncUnlock", Value: 1}}).Err(); err != nil {
+		for _, member := range locked {
+			if err := member.RunCommand(t.Context(), bson.D{{Key: "fsyncUnlock", Value: 1}}).Err(); err != nil {
 				t.Error(err)
 			}
 		}
@@ -258,9 +260,8 @@ func admin(t *testing.T, address string) *mongo.Database {
 }
 
 // lockIfSecondary locks a member for writes if it is a secondary, and says whether it did.
-func lockIfSecondary(t *testing.T, address string) bool {
+func lockIfSecondary(t *testing.T, member *mongo.Database) bool {
 	t.Helper()
-	member := admin(t, address)
 	var hello struct {
 		Secondary bool `bson:"secondary"`
 	}

@@ -60,7 +60,8 @@ const (
 	LineAtLeast LineStatus = "at-least"
 	// LineNone: no rate held the objectives.
 	LineNone LineStatus = "none"
-	// LineUndecided: the search ended before it was confirmed. Rate and interval are those until then.
+	// LineUndecided: the search ended before it was confirmed, or no step had enough operations. Rate and interval are
+	// those until then.
 	LineUndecided LineStatus = "undecided"
 	// LineSkipped: it was not searched; Problem says why.
 	LineSkipped LineStatus = "skipped"

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -126,8 +127,8 @@ func (t Target) Open(ctx context.Context, client string, cfg store.Config, event
 	for began := time.Now(); ; {
 		attempt := time.Now()
 		st, err := openMongo(ctx, client, cfg, events)
-		if err == nil || ctx.Err() != nil || time.Since(attempt) < max(cfg.Timeout, time.Millisecond) ||
-			time.Since(began) >= openWithin {
+		answered := time.Since(attempt) < cmp.Or(cfg.Timeout, openWithin)
+		if err == nil || answered || ctx.Err() != nil || time.Since(began) >= openWithin {
 			return st, err
 		}
 	}

@@ -236,7 +236,6 @@ func contradicted(t *testing.T, p *platform.Deployment, right func(platform.Inje
 		t.Fatal(err)
 	}
 	// The connection breaks at once, and the witness is run many times, unless the machine is busy.
-	// The connection breaks at once, and the witness is run many times, unless the machine is busy.
 	known := platform.Injection{}
 	for within := 2 * time.Second; !known.Hit && !right(known) && within < 20*time.Second; within *= 2 {
 		known = verify(t, i, within)

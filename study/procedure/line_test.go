@@ -133,3 +133,26 @@ func TestLineWithoutConfidence(t *testing.T) {
 		}
 	}
 }
+
+// Objectives that no step has enough operations for are not known, which is not that no rate holds them.
+func TestObjectivesThatAreNotKnown(t *testing.T) {
+	for objective, want := range map[string]record.LineStatus{"p99.99<1s": record.LineUndecided, "p99<10us": record.LineNone} {
+		asked := spec.CapacitySearch{From: 10, To: 100}
+		asked.Defaults()
+		b := base()
+		b.Load.Duration = short
+		runner := simulatedtest.New(queueing, 1)
+		l, err := procedure.Line(t.Context(), procedure.LineOptions{Base: b, Objectives: []string{objective}, Search: asked,
+			Pace: search.Pace{Step: 10 * time.Second, Trial: 10 * time.Second}},
+			func(ctx context.Context, s procedure.Step) (procedure.StepResult, error) {
+				r, err := runner.Trial(ctx, study.Request{Spec: s.Spec})
+				return procedure.StepResult{Run: r.Run, Intervals: r.Intervals}, err
+			})
+		if err != nil || l.Status != want || l.Rate != 0 {
+			t.Fatalf("%s: %v, %+v", objective, err, l)
+		}
+		if want == record.LineUndecided {
+			say(t, l.Problem, "no step had enough operations")
+		}
+	}
+}
