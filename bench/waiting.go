@@ -83,7 +83,8 @@ func waitingServers(dir string, p peers, messages string) []waitingServer {
 	}
 	if path := mongodPath(); path != "" {
 		list = append(list, waitingServer{"mongod", func(ctx context.Context) (string, func(), error) {
-			return startMongod(ctx, path, dir)
+			server, err := startMongod(ctx, path, dir)
+			return server.addr, server.stop, err
 		}})
 	}
 	return list

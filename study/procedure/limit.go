@@ -10,7 +10,7 @@ import (
 // label in at most 5 %, and planted in at least 95 % of the trials that name them. Only that all rates were achieved
 // needs no proof.
 func Proven() (throughput, latency []limit.Label) {
-	return []limit.Label{limit.None, limit.Client, limit.Network, limit.CPU, limit.DiskReads, limit.Tickets, limit.Locks,
+	return []limit.Label{limit.None, limit.Client, limit.Network, limit.CPU, limit.DiskReads, limit.Tickets,
 			limit.Conflicts, limit.Router, limit.Connections},
 		[]limit.Label{limit.Network, limit.Flushes, limit.Replication}
 }
