@@ -30,40 +30,33 @@ func mongodPath() string {
 	return path
 }
 
-// mongod is a running server.
-type mongod struct {
-	addr string
-	pid  int
-	stop func()
-}
-
 // startMongod starts a mongod on loopback and loads the records of the clients.
-func startMongod(ctx context.Context, program, dir string) (mongod, error) {
+func startMongod(ctx context.Context, program, dir string) (addr string, stop func(), err error) {
 	data, err := os.MkdirTemp(dir, "mongod")
 	if err != nil {
-		return mongod{}, err
+		return "", nil, err
 	}
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		return mongod{}, err
+		return "", nil, err
 	}
-	addr := ln.Addr().String()
+	addr = ln.Addr().String()
 	_ = ln.Close() // mongod takes the port; another program is unlikely to take it in between
 	_, port, _ := net.SplitHostPort(addr)
 	cmd := exec.CommandContext(ctx, program, "--dbpath", data, "--bind_ip", "127.0.0.1", "--port", port,
 		"--wiredTigerCacheSizeGB", "1", "--nounixsocket", "--logpath", filepath.Join(data, "log"))
 	if err := childproc.Start(cmd); err != nil {
-		return mongod{}, fmt.Errorf("start %s: %w", program, err)
+		return "", nil, fmt.Errorf("start %s: %w", program, err)
 	}
-	stop := func() {
+	stop = func() {
 		_ = cmd.Process.Signal(syscall.SIGTERM)
 		_ = cmd.Wait() // its data are removed, so its exit code does not matter
 	}
 	if err := fillMongod(ctx, addr); err != nil {
 		stop()
-		return mongod{}, fmt.Errorf("load %s: %w", addr, err)
+		return "", nil, fmt.Errorf("load %s: %w", addr, err)
 	}
-	return mongod{addr, cmd.Process.Pid, stop}, nil
+	return addr, stop, nil
 }
 
 // fillMongod waits until the server answers and loads the records.

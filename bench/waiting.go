@@ -83,8 +83,7 @@ func waitingServers(dir string, p peers, messages string) []waitingServer {
 	}
 	if path := mongodPath(); path != "" {
 		list = append(list, waitingServer{"mongod", func(ctx context.Context) (string, func(), error) {
-			server, err := startMongod(ctx, path, dir)
-			return server.addr, server.stop, err
+			return startMongod(ctx, path, dir)
 		}})
 	}
 	return list
