@@ -57,12 +57,9 @@ within   = $(1) $(addsuffix /%,$(1))
 outside  = $(filter $(call within,$(OUTSIDE)),$(1))
 inside   = $(filter-out $(call within,$(OUTSIDE)),$(1))
 # $(call gotest,PACKAGES,FLAGS) tests packages and leaves what each took in bin/TARGET.json. With TIMES=1, it prints the seconds of
-# the packages and of the tests that took longest. Without symbols and debugging data the linker needs half the time. One or two
-# failed tests run again, alone and once, because servers and drills share two cores with other tests here. A test that failed
-# once is named at the end (tools/notrun.sh), and is a defect to mend. A data race, a panic or a third failure ends the target.
-gotest   = @mkdir -p bin && $(NICE) $(TOOL) gotestsum --format $(FORMAT) --jsonfile bin/$@.json \
-	--rerun-fails=1 --rerun-fails-max-failures=2 --rerun-fails-abort-on-data-race --packages "$(addprefix ./,$(1))" \
-	-- -vet=off -ldflags=-s -p 1 -parallel $(TESTS) -timeout $(TIMEOUT) $(2) $(if $(TIMES),&& TOOL="$(TOOL)" tools/times.sh bin/$@.json)
+# the packages and of the tests that took longest. Without symbols and debugging data the linker needs half the time.
+gotest   = @mkdir -p bin && $(NICE) $(TOOL) gotestsum --format $(FORMAT) --jsonfile bin/$@.json -- -vet=off -ldflags=-s -p 1 -parallel $(TESTS) \
+	-timeout $(TIMEOUT) $(2) $(addprefix ./,$(1)) $(if $(TIMES),&& TOOL="$(TOOL)" tools/times.sh bin/$@.json)
 FORMAT   = standard-quiet
 racing   = -race -skip '$(UNRACED_TESTS)'
 # $(call groups,TARGETS) runs groups of tests side by side. `make mongod` runs what runs on a real one.

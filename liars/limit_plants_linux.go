@@ -100,7 +100,7 @@ func (l *limits) plants() []plant {
 			strengths: []float64{32, 64}, label: limit.Conflicts, workers: 4, set: l.conflicts},
 		{name: "lock", lie: "fsyncLock holds the global lock for 60 ms each, with pauses of %.0f ms",
 			strengths: []float64{20, 8}, label: limit.Locks, set: l.lock,
-			notFound: "operations that wait for the lock also fill the queue of tickets: *locks* is only suggested"},
+			notFound: "often the queue of tickets grows more than the waits for the lock: *locks* is only suggested"},
 		{name: "tickets", lie: "%.0f read tickets, and reads of pages that take 20 ms from a disk that serves all at once",
 			strengths: []float64{10, 5}, label: limit.Tickets, set: l.tickets},
 		{name: "reads", lie: "a disk that reads one page at a time, in %.0f ms, and 5 times the data of the cache",

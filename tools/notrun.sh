@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # notrun.sh FILE…: what tests did not check on this machine, by name, with the reason, from what gotestsum --jsonfile wrote. Tests
-# say it with package internal/notrun. After it, the tests that failed once and passed when they ran again.
+# say it with package internal/notrun.
 set -euo pipefail
 list=$(sed -nE 's|.*"Package":"[^"]*/plimsoll/([^"]*)","Test":"([^"]*)",.*"Output":" *[^ ]+: NOT RUN: (.*)\\n".*|\1 \2: \3|p;
 	s|.*"Package":"[^"]*/plimsoll/([^"]*)","Test":"([^"]*)","Output":" *[^ ]+: NOT RUN: (.*)\\n".*|\1 \2: \3|p' "$@" | sed 's/\\"/"/g' | sort -u)
@@ -13,5 +13,3 @@ if [ -z "$list" ]; then
 else
 	printf 'not run on this machine (%d):\n%s\n' "$(wc -l <<<"$list")" "$list"
 fi
-failed=$(sed -nE 's|.*"Action":"fail","Package":"[^"]*/plimsoll/([^"]*)","Test":"([^"]*)".*|\1 \2|p' "$@" | sort -u)
-[ -z "$failed" ] || printf 'DEFECT: failed once, and passed alone (%d):\n%s\n' "$(wc -l <<<"$failed")" "$failed"
